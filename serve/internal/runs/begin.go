@@ -1,0 +1,225 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
+)
+
+// A Request asks for a run.
+type Request struct {
+	Key   store.Key
+	RunID string
+	// Body is the RunAgentInput, whose threadId and runId are those of Key and RunID.
+	Body []byte
+	// Agent is the name of the agent, for messages.
+	Agent    string
+	Upstream *url.URL
+	Header   http.Header
+}
+
+// An Attachment is a stream that answers a request.
+type Attachment struct {
+	Stream string
+	// First is the position of the request.
+	First int64
+	run   *run // nil if this process does not run it
+}
+
+// Local reports whether this process runs the agent, so that Head knows its answer.
+func (a *Attachment) Local() bool { return a.run != nil }
+
+// Head waits until it is known whether the agent answers with events. The error is that of
+// the agent, or that of ctx. If another process runs the agent, Head does not wait.
+func (a *Attachment) Head(ctx context.Context) error {
+	if a.run == nil {
+		return nil
+	}
+	select {
+	case <-a.run.head:
+		return a.run.refusal
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+const (
+	// finishTime is the time that Begin gives a run whose last event is in the log to end
+	// its stream and to release the lease. A client may know that event and send the next
+	// request.
+	finishTime = 2 * time.Second
+	// pollTime is the time between looks at a thread that another process uses.
+	pollTime = 50 * time.Millisecond
+	// queuePollTime is that of requests that wait for their thread.
+	queuePollTime = 500 * time.Millisecond
+)
+
+// Begin starts a run, or finds the one that the same request has started before. A request
+// that did not lead to a run can be sent again.
+//
+// The error is ErrDifferent if the run was started with another request, a *BusyError if
+// another run of the thread is active, ErrDraining, ErrRuns, ErrQueue, ErrThreads, that of
+// ctx, or that of the log.
+func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
+	var w *waiter
+	defer func() { r.leave(q.Key, w) }()
+	since := time.Now()
+	for {
+		changed := r.changed(q.Key, w)
+		a, err := r.attached(ctx, q)
+		if a != nil || err != nil {
+			return a, err
+		}
+		if r.turn(q.Key, w) {
+			if a, err := r.start(ctx, q); a != nil || err != nil {
+				return a, err
+			}
+		}
+		poll := queuePollTime
+		switch {
+		case w != nil:
+		case r.settings.Queue:
+			if w, err = r.enter(q); err != nil {
+				return nil, err
+			}
+			continue
+		default:
+			id, ending, err := r.holder(ctx, q.Key)
+			if err != nil {
+				return nil, err
+			}
+			if !ending || time.Since(since) > finishTime {
+				return nil, &BusyError{id}
+			}
+			poll = pollTime
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-r.draining:
+			return nil, ErrDraining
+		case <-changed:
+		case <-time.After(poll):
+		}
+	}
+}
+
+// attached returns the attachment to the run of an earlier equal request, or nil if the
+// request has to be sent.
+func (r *Runs) attached(ctx context.Context, q Request) (*Attachment, error) {
+	last, err := find(ctx, r.log, q.Key, q.RunID)
+	switch {
+	case err != nil || last.over():
+		return nil, err
+	case !bytes.Equal(last.input, q.Body):
+		return nil, ErrDifferent
+	}
+	a := &Attachment{Stream: last.ID, First: last.First}
+	if x := r.current(q.Key); x != nil && x.stream == last.ID {
+		a.run = x
+	}
+	return a, nil
+}
+
+// holder returns the run id of the active run of a thread. It is ending if nothing of it is
+// left but its end: either its runs have ended, or its stream has, and only the lease is left.
+func (r *Runs) holder(ctx context.Context, key store.Key) (runID string, ending bool, err error) {
+	open, err := openStreams(ctx, r.log, key)
+	if err != nil || len(open) == 0 {
+		return "", true, err
+	}
+	s := open[0]
+	for e, err := range r.log.Read(ctx, key, s.First-1) {
+		if err != nil {
+			return "", false, err
+		}
+		runID = runIDOf(e.Data)
+		break
+	}
+	running, err := hasOpenRun(ctx, r.log, key, s.ID)
+	return runID, s.Entries > 1 && !running, err
+}
+
+// start starts a run if the lease of its thread is free. It returns nil if it is not.
+func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) {
+	if err := r.reserve(q.Key.Tenant); err != nil {
+		return nil, err
+	}
+	x := r.newRun(q)
+	taken := false
+	defer func() {
+		if x.began {
+			return // the run gives back what it has
+		}
+		x.cancel(nil)
+		if taken {
+			r.leases.Release(x.lease)
+			r.wake(q.Key)
+		}
+		r.unreserve(q.Key.Tenant)
+	}()
+	if taken, err = r.leases.Take(ctx, x.lease); err != nil || !taken {
+		return nil, err
+	}
+	// Another process may have run the request, or may have left a run.
+	if err := r.closeOrphans(ctx, q.Key); err != nil {
+		return nil, err
+	}
+	last, err := find(ctx, r.log, q.Key, q.RunID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !last.over() && !bytes.Equal(last.input, q.Body):
+		return nil, ErrDifferent
+	case !last.over():
+		return &Attachment{Stream: last.ID, First: last.First}, nil
+	}
+	if err := r.threads.admit(ctx, r.log, q.Key); err != nil {
+		return nil, err
+	}
+	x.stream = streamID(q.RunID, last.number+1)
+	stream := transfer.NewStream(r.log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
+	began := time.Now()
+	if err = stream.Input(ctx, q.Body, began); err == nil {
+		err = stream.Flush(ctx)
+	}
+	if err != nil {
+		return nil, r.abandon(x, err)
+	}
+	r.settings.Observer.Appended(1, time.Since(began))
+	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: r.logger(q.Key), most: r.settings.Limits.StoreTimeout}
+	x.first = stream.Parts()[0].Last
+	x.began = true
+	r.mu.Lock()
+	r.active[q.Key] = x
+	if r.cut {
+		x.cancel(errShutDown)
+	}
+	r.mu.Unlock()
+	r.settings.Observer.RunBegan()
+	r.wake(q.Key)
+	go x.work(q)
+	return &Attachment{Stream: x.stream, First: x.first, run: x}, nil
+}
+
+// abandonTime limits the time to close a request that may be in the log.
+const abandonTime = 5 * time.Second
+
+// abandon ends the stream of a request whose append failed, because it may have succeeded
+// nevertheless. If that fails too, the stream is later closed as an orphan.
+func (r *Runs) abandon(x *run, err error) error {
+	if deleted(err) {
+		return err
+	}
+	r.settings.Observer.AppendFailed(err)
+	ctx, cancel := context.WithTimeout(r.ctx, abandonTime)
+	defer cancel()
+	_, _, _ = finish(ctx, r.log, x.key, x.stream, ownerLost, false, capture.EndError)
+	return err
+}

@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/store"
+)
+
+// A closing is the reason why a run is closed in the place of its agent.
+type closing struct{ code, message string }
+
+// The closings. Clients can rely on the codes.
+var (
+	ownerLost     = closing{"p20export.owner_lost", "The process that ran this run has ended. The run was closed."}
+	cancelled     = closing{"p20export.cancelled", "The run was cancelled."}
+	upstreamEnded = closing{"p20export.upstream_ended", "The response of the agent ended before the run did."}
+	shutDown      = closing{"p20export.shutdown", "The server was stopped before the run had ended."}
+	timedOut      = closing{"p20export.timeout", "The run took too long and was ended."}
+)
+
+// event returns the RUN_ERROR of a closing. Neither text needs escapes.
+func (c closing) event(at time.Time) []byte {
+	text := `{"type":"RUN_ERROR","message":"` + c.message + `","code":"` + c.code + `","timestamp":`
+	return append(strconv.AppendInt([]byte(text), at.UnixMilli(), 10), '}')
+}
+
+// finish ends a stream, unless it has ended, and reports whether it did. An open run is
+// closed first, which is reported too. So is a request to which there was no event, if silent
+// is set: its readers learn what happened.
+//
+// The last position is read before anything else. If the append succeeds, nothing was
+// appended since, so the stream was still open.
+func finish(ctx context.Context, log store.Log, key store.Key, stream string, c closing, silent bool, end capture.End) (ended, closed bool, err error) {
+	for {
+		t, err := log.Thread(ctx, key)
+		if err != nil {
+			return false, false, err
+		}
+		if !t.DeletedAt.IsZero() {
+			return false, false, store.ErrDeleted
+		}
+		s, err := log.Stream(ctx, key, stream)
+		if err != nil || s.Ended || s.Entries == 0 {
+			return false, false, err
+		}
+		open := silent && s.Entries == 1
+		if !open {
+			if open, err = hasOpenRun(ctx, log, key, stream); err != nil {
+				return false, false, err
+			}
+		}
+		now := time.Now()
+		var entries []store.Entry
+		if open {
+			entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: c.event(now)})
+		}
+		entries = append(entries, store.Entry{Stream: stream, Kind: store.End, Arrived: now, Data: []byte(end)})
+		if _, err = log.Append(ctx, key, t.Last, entries); err == nil || !errors.Is(err, store.ErrConflict) {
+			return err == nil, err == nil && open, err
+		}
+	}
+}

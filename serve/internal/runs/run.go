@@ -1,0 +1,169 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
+)
+
+// Causes for which a run is ended before its agent ends it.
+var (
+	errCancelled = errors.New("the run was cancelled")
+	errShutDown  = errors.New("the server was stopped")
+	errLost      = errors.New("another process has taken over the thread")
+)
+
+// A run is an active run of this process: a request that is being answered.
+type run struct {
+	runs   *Runs
+	key    store.Key
+	lease  string
+	stream string
+	first  int64 // the position of the request
+	began  bool
+	since  time.Time
+	writer *writer
+
+	// ctx is that of the exchange with the agent, and cancel ends it with a cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// head is closed when it is known whether the agent answers with events. If it does
+	// not, refusal is the reason.
+	head     chan struct{}
+	headOnce sync.Once
+	refusal  error
+}
+
+func (r *Runs) newRun(q Request) *run {
+	x := &run{runs: r, key: q.Key, lease: leaseName(q.Key), head: make(chan struct{}), since: time.Now()}
+	x.ctx, x.cancel = context.WithCancelCause(r.ctx)
+	return x
+}
+
+// answered makes the head known.
+func (x *run) answered(refusal error) {
+	x.headOnce.Do(func() {
+		x.refusal = refusal
+		close(x.head)
+	})
+}
+
+// work lets the agent answer the request, and ends the stream.
+func (x *run) work(q Request) {
+	r := x.runs
+	log := r.logger(x.key).With("agent", q.Agent, "stream", x.stream)
+	log.Info("run began")
+	watching, unwatch := context.WithCancel(r.ctx)
+	var watched sync.WaitGroup
+	watched.Go(func() { x.watch(watching) })
+	end, err := r.settings.Caller.Do(x.ctx, proxy.Call{
+		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: map[string]string{capture.StreamLabel: x.stream},
+	}, x)
+	unwatch()
+	outcome, reason := x.end(end, err)
+	x.answered(reason)
+	watched.Wait()
+	x.cancel(nil)
+
+	r.mu.Lock()
+	delete(r.active, x.key)
+	r.mu.Unlock()
+	r.leases.Release(x.lease)
+	r.wake(x.key)
+	took := time.Since(x.since)
+	r.settings.Observer.RunEnded(outcome, took)
+	log.Info("run ended", "outcome", string(outcome), "end", string(end), "duration", took)
+	r.unreserve(x.key.Tenant)
+}
+
+// end ends the stream of the run after the exchange returned an error, or nil. It returns
+// the outcome, and the reason if the agent did not begin to answer with events and the log
+// does not say why.
+func (x *run) end(end capture.End, err error) (Outcome, error) {
+	c, silent, outcome := upstreamEnded, true, Finished
+	var upstream *proxy.UpstreamError
+	var store *appendError
+	var reason error
+	switch {
+	case err == nil:
+	case errors.Is(err, errLost):
+		return Lost, nil
+	case errors.Is(err, transfer.ErrEnded):
+		return x.fenced(), nil
+	case errors.As(err, &store):
+		return NotStored, err
+	case errors.Is(err, errCancelled):
+		c, outcome = cancelled, Cancelled
+	case errors.Is(err, errShutDown), errors.Is(err, proxy.ErrDrained):
+		c, outcome = shutDown, ShutDown
+	case errors.Is(err, proxy.ErrTimeout):
+		c, outcome = timedOut, TimedOut
+		if !x.accepted() {
+			silent, reason = false, err
+		}
+	case errors.As(err, &upstream) && x.accepted():
+	default: // *proxy.Refused and *proxy.UpstreamError among others
+		silent, outcome, reason = false, Refused, err
+	}
+	var closed bool
+	if lost := x.writer.persist(func(ctx context.Context) (err error) {
+		_, closed, err = finish(ctx, x.runs.log, x.key, x.stream, c, silent, end)
+		return err
+	}); lost != nil {
+		return NotStored, cmp.Or(reason, lost)
+	}
+	if outcome == Finished && closed {
+		outcome = UpstreamEnded
+	}
+	return outcome, reason
+}
+
+// fenced returns the outcome of a run that another process has ended.
+func (x *run) fenced() Outcome {
+	if errors.Is(context.Cause(x.ctx), errLost) {
+		return Lost
+	}
+	return Cancelled
+}
+
+// accepted reports whether the agent answered with events.
+func (x *run) accepted() bool {
+	select {
+	case <-x.head:
+		return x.refusal == nil
+	default:
+		return false
+	}
+}
+
+// watch ends the exchange when anybody ends the stream. An agent that sends nothing would
+// otherwise not be noticed.
+func (x *run) watch(ctx context.Context) {
+	after := x.first
+	for ctx.Err() == nil {
+		var failed error
+		for _, err := range x.runs.settings.Hub.Stream(ctx, x.key, x.stream, after) {
+			failed = err
+		}
+		switch {
+		case failed == nil && ctx.Err() == nil:
+			x.cancel(transfer.ErrEnded)
+			return
+		case errors.Is(failed, store.ErrDeleted):
+			x.cancel(&appendError{failed})
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryMost):
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/p20export/p20export/store"
+)
+
+// Runs are the runs of this process. They are safe for concurrent use.
+type Runs struct {
+	settings Settings
+	log      store.Log
+	leases   store.Leases
+
+	// ctx is that of the work for active runs. It ends after Drain and with Close.
+	ctx  context.Context
+	stop context.CancelFunc
+	// draining is closed when Drain begins.
+	draining chan struct{}
+	working  sync.WaitGroup // the runs and the search for orphans
+
+	threads threads
+
+	mu     sync.Mutex
+	active map[store.Key]*run
+	// starting counts the runs of each tenant that are active or about to be.
+	starting map[string]int
+	total    int
+	drained  bool // Drain or Close was called
+	cut      bool // active runs are cut
+	lines    map[store.Key]*line
+	queued   int
+	waiting  int64 // bytes of the requests that wait
+}
+
+// Cancel is like the function, but also ends an exchange of this process at once.
+func (r *Runs) Cancel(ctx context.Context, key store.Key, runID string) error {
+	// The log may be failing: then the run ends although its end is not in the log yet.
+	if x := r.current(key); x != nil && strings.HasPrefix(x.stream, streamPrefix(runID)) {
+		x.cancel(errCancelled)
+	}
+	return Cancel(ctx, r.log, key, runID)
+}
+
+// New takes the leases of the log, closes the runs that have no owner, and goes on looking
+// for such runs until Close. The error is store.ErrLeased if the leases of the log belong to
+// another process.
+func New(ctx context.Context, s Settings) (*Runs, error) {
+	if err := s.Limits.normalize(); err != nil {
+		return nil, err
+	}
+	leaser, ok := s.Log.(store.Leaser)
+	if !ok {
+		return nil, errors.New("the log has no leases")
+	}
+	r := &Runs{
+		settings: s, log: s.Log, draining: make(chan struct{}),
+		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{},
+	}
+	r.threads.limit = s.Limits.Threads
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	var err error
+	if r.leases, err = leaser.Leases(ctx, r.lost); err != nil {
+		r.stop()
+		return nil, fmt.Errorf("take the leases of the log: %w", err)
+	}
+	if err := r.sweep(ctx); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("close runs without an owner: %w", err)
+	}
+	r.working.Go(r.sweepAll)
+	return r, nil
+}
+
+// logger returns the logger with what identifies a thread.
+func (r *Runs) logger(key store.Key) *slog.Logger {
+	l := r.settings.Logger.With("thread", key.Thread)
+	if key.Tenant != "" {
+		l = l.With("tenant", key.Tenant)
+	}
+	return l
+}
+
+// lost ends the run whose lease was lost.
+func (r *Runs) lost(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.active {
+		if x.lease == name {
+			x.cancel(errLost)
+		}
+	}
+}
+
+// reserve makes room for another run of a tenant.
+func (r *Runs) reserve(tenant string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.drained:
+		return ErrDraining
+	case r.total >= r.settings.Limits.Runs || r.starting[tenant] >= r.settings.Limits.TenantRuns:
+		return ErrRuns
+	}
+	r.total++
+	r.starting[tenant]++
+	// Drain waits for runs that are about to start, too.
+	r.working.Add(1)
+	return nil
+}
+
+// unreserve gives back what reserve took.
+func (r *Runs) unreserve(tenant string) {
+	r.mu.Lock()
+	r.total--
+	if r.starting[tenant]--; r.starting[tenant] == 0 {
+		delete(r.starting, tenant)
+	}
+	r.mu.Unlock()
+	r.working.Done()
+}
+
+// current returns the active run of a thread in this process, or nil.
+func (r *Runs) current(key store.Key) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.active[key]
+}
+
+// Active returns the number of active runs of this process.
+func (r *Runs) Active() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.active)
+}
+
+// drainGrace is the time in which cut runs are closed in the log.
+const drainGrace = 10 * time.Second
+
+// Drain refuses new runs, also those that wait, and waits for the active ones. When ctx is
+// done it closes those that are left, and returns their number.
+func (r *Runs) Drain(ctx context.Context) (cut int) {
+	r.mu.Lock()
+	if !r.drained {
+		r.drained = true
+		close(r.draining)
+	}
+	r.mu.Unlock()
+	done := make(chan struct{})
+	go func() { r.working.Wait(); close(done) }()
+	select {
+	case <-done:
+		return 0
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	cut, r.cut = len(r.active), true
+	for _, x := range r.active {
+		x.cancel(errShutDown)
+	}
+	r.mu.Unlock()
+	select {
+	case <-done:
+	case <-time.After(drainGrace):
+	}
+	return cut
+}
+
+// Close ends all work at once, without closing runs, and gives back the leases. Call Drain
+// first.
+func (r *Runs) Close() error {
+	r.mu.Lock()
+	if !r.drained {
+		r.drained = true
+		close(r.draining)
+	}
+	r.mu.Unlock()
+	r.stop()
+	r.working.Wait()
+	return r.leases.Close()
+}

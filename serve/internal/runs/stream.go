@@ -1,0 +1,153 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/store"
+)
+
+// prefix begins the ids of the streams of this package. It marks them in a log that other
+// programs also write: only such streams are cancelled or closed.
+const prefix = "serve:"
+
+// streamID returns the id of the stream of an attempt to run a request. Run ids can be longer
+// than stream ids, so the id has a digest.
+func streamID(runID string, attempt int) string { return streamPrefix(runID) + strconv.Itoa(attempt) }
+
+// streamPrefix begins the ids of all attempts.
+func streamPrefix(runID string) string {
+	sum := sha256.Sum256([]byte(runID))
+	return prefix + hex.EncodeToString(sum[:12]) + ":"
+}
+
+// leaseName returns the name of the lease of a thread. Different threads have different
+// names.
+func leaseName(key store.Key) string {
+	return "thread:" + strconv.Itoa(len(key.Tenant)) + ":" + key.Tenant + ":" + key.Thread
+}
+
+// An attempt is what the log has of a request.
+type attempt struct {
+	store.Stream
+	number    int // from 1; 0 if there is none
+	input     []byte
+	started   bool // the agent started a run
+	cancelled bool // it was closed because it was cancelled
+}
+
+// over reports whether the request can be sent again: it has not led to a run, and nobody
+// wanted it to end.
+func (a *attempt) over() bool { return a.number == 0 || a.Ended && !a.started && !a.cancelled }
+
+// find returns the last attempt to run a request. The numbers of attempts have no gaps.
+func find(ctx context.Context, log store.Log, key store.Key, runID string) (attempt, error) {
+	exists := func(n int) (store.Stream, error) { return log.Stream(ctx, key, streamID(runID, n)) }
+	var last attempt
+	low, high := 0, 1 // low exists
+	for {
+		s, err := exists(high)
+		if err != nil {
+			return attempt{}, err
+		}
+		if s.Entries == 0 {
+			break
+		}
+		last.Stream, last.number = s, high
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		s, err := exists(middle)
+		switch {
+		case err != nil:
+			return attempt{}, err
+		case s.Entries == 0:
+			high = middle
+		default:
+			last.Stream, last.number = s, middle
+			low = middle
+		}
+	}
+	if last.number == 0 {
+		return last, nil
+	}
+	last.ID = streamID(runID, last.number)
+	return last, last.read(ctx, log, key)
+}
+
+// read reads the request of the attempt, and what became of it.
+func (a *attempt) read(ctx context.Context, log store.Log, key store.Key) error {
+	for e, err := range log.Read(ctx, key, a.First-1) {
+		if err != nil {
+			return err
+		}
+		if e.Stream == a.ID && e.Kind == store.Input {
+			a.input = bytes.Clone(e.Data)
+		}
+		a.look(e)
+		if a.started || e.Position >= a.Last {
+			break
+		}
+	}
+	if !a.Ended {
+		return nil
+	}
+	// A closing is followed by the end in the same append.
+	for e, err := range log.Read(ctx, key, a.Last-2) {
+		if err != nil {
+			return err
+		}
+		if a.look(e); e.Position >= a.Last {
+			break
+		}
+	}
+	return nil
+}
+
+// look looks at an entry of the thread.
+func (a *attempt) look(e *store.Entry) {
+	if e.Stream == a.ID {
+		a.started = a.started || e.Run != 0
+		a.cancelled = a.cancelled || e.Kind == store.Closing && bytes.Contains(e.Data, []byte(cancelled.code))
+	}
+}
+
+// hasOpenRun reports whether a stream has a run that has not ended.
+func hasOpenRun(ctx context.Context, log store.Log, key store.Key, stream string) (bool, error) {
+	for run, err := range log.Runs(ctx, store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread, Ends: []store.RunEnd{store.Open}}) {
+		if err != nil || run.Stream == stream {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// openStreams returns the streams of this package in a thread that have not ended. There is
+// at most one, unless a process lost its lease.
+func openStreams(ctx context.Context, log store.Log, key store.Key) (open []store.Stream, err error) {
+	for s, err := range log.Streams(ctx, store.StreamQuery{Tenant: &key.Tenant, Thread: &key.Thread, Prefix: prefix, Open: true}) {
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, s)
+	}
+	return open, nil
+}
+
+// runIDOf returns the run id of a request, or "".
+func runIDOf(request []byte) string {
+	var o strictjson.Object
+	if v, err := strictjson.ReadText(&o, new(strictjson.Decoder), request); err != nil || v.Kind != strictjson.ObjectStart {
+		return ""
+	}
+	return o.Text("runId")
+}
+
+// deleted reports whether an error says that the thread was deleted.
+func deleted(err error) bool { return errors.Is(err, store.ErrDeleted) }

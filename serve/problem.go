@@ -1,0 +1,165 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/runs"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/attach"
+	"github.com/p20export/p20export/store/restore"
+)
+
+// Refusal is the reason why a request was refused: the code of a problem document.
+type Refusal string
+
+// The reasons.
+const (
+	NotFound         Refusal = "not_found"           // there is nothing at the path
+	MethodNotAllowed Refusal = "method_not_allowed"  // the path has other methods
+	InvalidID        Refusal = "invalid_id"          // an id cannot be that of a thread or a run
+	InvalidQuery     Refusal = "invalid_query"       // a parameter has no meaning
+	InvalidCursor    Refusal = "invalid_cursor"      // the id of an event is not one of the view
+	InvalidInput     Refusal = "invalid_input"       // the body is not a RunAgentInput
+	UnknownAgent     Refusal = "unknown_agent"       // there is no agent with the name
+	UnknownThread    Refusal = "unknown_thread"      // there is no such thread
+	UnknownRun       Refusal = "unknown_run"         // the thread has no such run
+	ThreadDeleted    Refusal = "thread_deleted"      // the thread was deleted
+	ThreadTooLarge   Refusal = "thread_too_large"    // the thread does not fit in memory
+	ThreadBusy       Refusal = "thread_busy"         // another run of the thread is active
+	RunDiffers       Refusal = "run_differs"         // the run was started with another request
+	RunEnded         Refusal = "run_ended"           // the run has ended
+	TooManyRuns      Refusal = "too_many_runs"       // too many runs are active
+	TooManyQueued    Refusal = "too_many_queued"     // too many requests wait for their thread
+	TooManyThreads   Refusal = "too_many_threads"    // the tenant has too many threads
+	TooManyReaders   Refusal = "too_many_readers"    // too many clients read
+	Unavailable      Refusal = "unavailable"         // the server starts or stops
+	LogFailed        Refusal = "log_failed"          // the log does not work
+	AgentFailed      Refusal = "agent_failed"        // the agent could not be reached
+	AgentTimeout     Refusal = "agent_timeout"       // the agent did not answer in time
+	AgentAnswer      Refusal = "agent_not_streaming" // the agent did not answer with events
+)
+
+// status returns the HTTP status of a refusal.
+func (r Refusal) status() int {
+	switch r {
+	case InvalidID, InvalidQuery, InvalidCursor, InvalidInput:
+		return http.StatusBadRequest
+	case TooManyThreads:
+		return http.StatusForbidden
+	case NotFound, UnknownAgent, UnknownThread, UnknownRun:
+		return http.StatusNotFound
+	case MethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case ThreadBusy, RunDiffers, RunEnded:
+		return http.StatusConflict
+	case ThreadDeleted:
+		return http.StatusGone
+	case ThreadTooLarge:
+		return http.StatusUnprocessableEntity
+	case AgentFailed, AgentAnswer:
+		return http.StatusBadGateway
+	case AgentTimeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusServiceUnavailable
+}
+
+// retryAfter is the value of Retry-After, in seconds, of a status that asks for patience.
+const retryAfter = "1"
+
+// problem is a problem document (RFC 9457). Its type is about:blank, which is omitted.
+type problem struct {
+	Title  string  `json:"title"`
+	Status int     `json:"status"`
+	Detail string  `json:"detail,omitempty"`
+	Code   Refusal `json:"code"`
+	// RunID is the run that is active, if it is known.
+	RunID string `json:"run_id,omitempty"`
+}
+
+// refuse answers a request with a problem document.
+func (s *Server) refuse(q *request, code Refusal, detail string) {
+	s.refuseWith(q, problem{Status: code.status(), Detail: detail, Code: code})
+}
+
+func (s *Server) refuseWith(q *request, p problem) {
+	s.settings.Observer.Refused(p.Code)
+	p.Title = http.StatusText(p.Status)
+	if p.Status == http.StatusServiceUnavailable {
+		q.w.Header().Set("Retry-After", retryAfter)
+	}
+	s.write(q, p.Status, "application/problem+json", p)
+}
+
+// answer answers a request with a JSON document.
+func (s *Server) answer(q *request, document any) {
+	s.write(q, http.StatusOK, "application/json", document)
+}
+
+// write writes a JSON document. Ids may have invalid Unicode, which becomes U+FFFD.
+func (s *Server) write(q *request, status int, mediaType string, document any) {
+	body, err := json.Marshal(document, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		s.settings.Logger.Error("an answer cannot be encoded", "error", err)
+		status, mediaType, body = http.StatusInternalServerError, "text/plain; charset=utf-8", []byte("the answer cannot be encoded\n")
+	}
+	h := q.w.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	q.w.WriteHeader(status)
+	if q.Method != http.MethodHead {
+		_, _ = q.w.Write(body) // the client may have left
+	}
+}
+
+// fail answers a request that failed with an error of the log, of runs or of an agent.
+func (s *Server) fail(q *request, err error) {
+	var busy *runs.BusyError
+	var upstream *proxy.UpstreamError
+	var refused *proxy.Refused
+	switch {
+	case q.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // the client has left
+	case errors.As(err, &busy):
+		s.refuseWith(q, problem{Status: ThreadBusy.status(), Code: ThreadBusy, Detail: err.Error() + ": wait for its end, or cancel it", RunID: busy.RunID})
+	case errors.As(err, &refused):
+		s.refuse(q, AgentAnswer, err.Error())
+	case errors.As(err, &upstream):
+		s.refuse(q, AgentFailed, err.Error())
+	default:
+		code, ok := refusalOf(err)
+		if !ok {
+			s.settings.Logger.Warn("the log failed", "path", q.URL.Path, "error", err)
+			s.refuse(q, code, "the log does not work at the moment") // the error can name a host
+			return
+		}
+		s.refuse(q, code, err.Error())
+	}
+}
+
+// refusalOf returns the refusal for an error, and whether the error is known. All others are
+// failures of the log.
+func refusalOf(err error) (Refusal, bool) {
+	for _, known := range []struct {
+		err  error
+		code Refusal
+	}{
+		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable},
+		{attach.ErrCursor, InvalidCursor}, {attach.ErrClosed, Unavailable}, {restore.ErrPosition, InvalidQuery},
+		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
+		{runs.ErrThreads, TooManyThreads}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},
+		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns}, {context.DeadlineExceeded, LogFailed},
+	} {
+		if errors.Is(err, known.err) {
+			return known.code, true
+		}
+	}
+	return LogFailed, false
+}

@@ -1,0 +1,102 @@
+package serve
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/store"
+)
+
+// A request is an HTTP request to a Server.
+type request struct {
+	*http.Request
+	w      http.ResponseWriter
+	tenant string
+	ids    []string // the ids in the path
+}
+
+// A route is a path and what it serves. The path is a list of segments; an empty segment
+// is an id.
+type route struct {
+	path []string
+	get  func(*Server, *request)
+	post func(*Server, *request)
+}
+
+// routes returns all routes.
+func routes() []route {
+	return []route{
+		{[]string{"threads"}, (*Server).listThreads, nil},
+		{[]string{"threads", "", "runs"}, (*Server).listRuns, nil},
+		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
+		{[]string{"threads", "", "events"}, (*Server).events, nil},
+		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
+		{[]string{"agents", ""}, nil, (*Server).run},
+	}
+}
+
+// route serves a request. Ids in the path may contain slashes and dots, if they are escaped.
+// So package http's own router, which cleans paths and redirects, is not used.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	q := &request{Request: r, w: w}
+	for i := range s.routes {
+		route := &s.routes[i]
+		ids, ok := route.match(r.URL.EscapedPath())
+		if !ok {
+			continue
+		}
+		for _, id := range ids {
+			if err := store.CheckID(id); err != nil {
+				s.refuse(q, InvalidID, "an id of the path: "+err.Error())
+				return
+			}
+		}
+		q.ids = ids
+		switch {
+		case route.get != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			route.get(s, q)
+		case route.post != nil && r.Method == http.MethodPost:
+			route.post(s, q)
+		default:
+			w.Header().Set("Allow", route.allowed())
+			s.refuse(q, MethodNotAllowed, "the methods of this path are "+route.allowed())
+		}
+		return
+	}
+	s.refuse(q, NotFound, "there is nothing at this path")
+}
+
+// match returns the ids of an escaped path, and whether the path is that of the route.
+func (r *route) match(path string) (ids []string, ok bool) {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(segments) != len(r.path) {
+		return nil, false
+	}
+	for i, want := range r.path {
+		segment, err := url.PathUnescape(segments[i])
+		switch {
+		case err != nil || segment == "" || want != "" && segments[i] != want:
+			return nil, false
+		case want == "":
+			ids = append(ids, segment)
+		}
+	}
+	return ids, true
+}
+
+// allowed returns the value of Allow.
+func (r *route) allowed() string {
+	var methods []string
+	if r.get != nil {
+		methods = append(methods, http.MethodGet, http.MethodHead)
+	}
+	if r.post != nil {
+		methods = append(methods, http.MethodPost)
+	}
+	return strings.Join(slices.Clip(methods), ", ")
+}
+
+// key returns the thread that the path names.
+func (q *request) key() store.Key { return store.Key{Tenant: q.tenant, Thread: q.ids[0]} }

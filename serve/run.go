@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/serve/internal/runs"
+	"github.com/p20export/p20export/store"
+)
+
+// run serves POST /agents/{name}: it starts a run, or attaches to the one that the same
+// request has started.
+func (s *Server) run(q *request) {
+	since := time.Now()
+	upstream := s.settings.Agents[q.ids[0]]
+	if upstream == nil {
+		s.refuse(q, UnknownAgent, "there is no agent with this name")
+		return
+	}
+	active := s.runs.Load()
+	if active == nil {
+		s.fail(q, runs.ErrDraining)
+		return
+	}
+	after, err := q.cursor()
+	if err != nil || after.Compacted > 0 {
+		s.refuse(q, InvalidCursor, "Last-Event-ID is not an id that this path sent")
+		return
+	}
+	body, ok := s.body(q)
+	if !ok {
+		return
+	}
+	in, err := readInput(body)
+	if err != nil {
+		s.refuse(q, InvalidInput, err.Error())
+		return
+	}
+	key := store.Key{Tenant: q.tenant, Thread: in.thread}
+	a, err := active.Begin(q.Context(), runs.Request{
+		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),
+	})
+	if err == nil {
+		err = a.Head(q.Context())
+	}
+	var refused *proxy.Refused
+	switch {
+	case errors.As(err, &refused) && refused.Status >= http.StatusBadRequest:
+		s.passOn(q, refused)
+		return
+	case err != nil:
+		s.fail(q, err)
+		return
+	}
+	s.stream(q, response{
+		view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), wait: !a.Local(), empty: runs.ErrNoEvents,
+	}, since)
+}
+
+// passOn answers with the status and the body of an agent that refused a request.
+func (s *Server) passOn(q *request, refused *proxy.Refused) {
+	h := q.w.Header()
+	for _, name := range []string{"Content-Type", "Retry-After", "Www-Authenticate"} {
+		if values := refused.Header[name]; len(values) > 0 {
+			h[name] = values
+		}
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	q.w.WriteHeader(refused.Status)
+	_, _ = q.w.Write(refused.Body) // the client may have left
+}
+
+// forwarded returns the headers of a request that the agent receives. Cookies and what a
+// browser adds belong to this server. The Caller removes the headers of the connection.
+func forwarded(h http.Header) http.Header {
+	to := h.Clone()
+	for _, name := range []string{
+		"Cookie", "Origin", "Referer", "Last-Event-ID",
+		"Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User",
+		"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip",
+	} {
+		to.Del(name)
+	}
+	return to
+}
+
+// cancel serves POST /threads/{thread}/runs/{run}/cancel.
+func (s *Server) cancel(q *request) {
+	cancel := func() error { return runs.Cancel(q.Context(), s.settings.Log, q.key(), q.ids[1]) }
+	if active := s.runs.Load(); active != nil {
+		cancel = func() error { return active.Cancel(q.Context(), q.key(), q.ids[1]) }
+	}
+	if err := cancel(); err != nil {
+		s.fail(q, err)
+		return
+	}
+	s.answer(q, cancelledRun{q.ids[0], q.ids[1], "cancelled"})
+}
+
+// cancelledRun is the answer to a cancellation.
+type cancelledRun struct {
+	ThreadID string `json:"thread_id"`
+	RunID    string `json:"run_id"`
+	End      string `json:"end"`
+}
+
+// input is what a Server reads of a RunAgentInput.
+type input struct{ thread, run string }
+
+// readInput reads the ids of a RunAgentInput. The rest is for the agent.
+func readInput(body []byte) (in input, err error) {
+	var o strictjson.Object
+	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
+	if err != nil {
+		return in, fmt.Errorf("the body is not JSON: %w", err)
+	}
+	if v.Kind != strictjson.ObjectStart {
+		return in, errors.New("the body is not an object")
+	}
+	for _, member := range []struct {
+		name string
+		id   *string
+	}{{"threadId", &in.thread}, {"runId", &in.run}} {
+		v, ok := o.Get(member.name)
+		id, valid := v.Text()
+		if !ok || v.Kind != strictjson.String || !valid {
+			return in, fmt.Errorf("%s is missing or not a string", member.name)
+		}
+		if err := store.CheckID(id); err != nil {
+			return in, fmt.Errorf("%s: %w", member.name, err)
+		}
+		*member.id = id
+	}
+	return in, nil
+}
+
+// body reads the body of a request. If it cannot, it has refused the request.
+func (s *Server) body(q *request) ([]byte, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, proxy.DefaultMaxRequestBytes))
+	if err != nil {
+		s.refuse(q, InvalidInput, "the body cannot be read")
+	}
+	return body, err == nil
+}

@@ -1,0 +1,149 @@
+package serve_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// same compares what a test got with what it wants.
+func same[T any](t *testing.T, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A run goes on when its client leaves. The answer, and what other clients read, have the
+// events of the agent byte for byte.
+func TestDetached(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		go func() {
+			c := a.next()
+			c.accept()
+			c.send(started("t", "r"), `{"type":"CUSTOM",  "name":"é","value":1}`)
+			a.calls <- c
+		}()
+		first := p.post("/agents/a", input("t", "r"), "X-Custom", "v", "Cookie", "secret=1", "Last-Event-ID", "0")
+		same(t, first.status, http.StatusOK)
+		same(t, first.header.Get("Content-Type"), "text/event-stream")
+		same(t, first.events(2), []string{"2 " + started("t", "r"), `3 {"type":"CUSTOM",  "name":"é","value":1}`})
+		c := a.next()
+		same(t, c.body, input("t", "r"))
+		same(t, []string{c.header.Get("X-Custom"), c.header.Get("Cookie"), c.header.Get("Last-Event-Id"), c.header.Get("Accept")},
+			[]string{"v", "", "", "text/event-stream"})
+		first.close()
+
+		second := p.get("/threads/t/events?after=2")
+		same(t, second.event(), `3 {"type":"CUSTOM",  "name":"é","value":1}`)
+		third := p.post("/agents/a", input("t", "r"), "Last-Event-ID", "3")
+		c.send(step(2), finished("t", "r"))
+		c.end()
+		want := []string{"4 " + step(2), "5 " + finished("t", "r")}
+		same(t, second.events(2), want)
+		same(t, third.events(2), want)
+		same(t, third.text(), "")
+		same(t, p.ended(1), serve.Finished)
+		same(t, entries(t, log, "t"), []string{
+			"input " + input("t", "r"), "event " + started("t", "r"), `event {"type":"CUSTOM",  "name":"é","value":1}`,
+			"event " + step(2), "event " + finished("t", "r"), "end eof",
+		})
+		whole := p.post("/agents/a", input("t", "r"))
+		same(t, len(whole.events(4)), 4)
+		same(t, whole.text(), "")
+		p.post("/agents/a", strings.Replace(input("t", "r"), "Hello", "Hullo", 1)).want(http.StatusConflict, `"code":"run_differs"`)
+		if len(a.calls) != 0 {
+			t.Error("the agent was called again")
+		}
+	})
+}
+
+// A run that its agent leaves open is closed in the log.
+func TestUpstreamEnded(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		go func() {
+			c := a.next()
+			c.accept()
+			c.send(started("t", "r"))
+			c.end()
+		}()
+		answer := p.post("/agents/a", input("t", "r"))
+		same(t, answer.event(), "2 "+started("t", "r"))
+		if e := answer.event(); !strings.HasPrefix(e, `3 {"type":"RUN_ERROR"`) || !strings.Contains(e, `"code":"p20export.upstream_ended"`) {
+			t.Error(e)
+		}
+		same(t, answer.text(), "")
+		same(t, p.ended(1), serve.UpstreamEnded)
+	})
+}
+
+// A second run of a thread is refused while the first is active, and allowed as soon as its
+// response has ended.
+func TestRefuse(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		for range 5 {
+			run := "r" + string(rune('0'+len(entries(t, log, "t"))))
+			go func() { c := a.next(); c.accept(); c.send(started("t", run)); a.calls <- c }()
+			first := p.post("/agents/a", input("t", run))
+			first.event()
+			p.post("/agents/a", input("t", "other")).want(http.StatusConflict, `"code":"thread_busy","run_id":"`+run+`"`)
+			c := a.next()
+			c.send(finished("t", run))
+			c.end()
+			first.event()
+			same(t, first.text(), "")
+		}
+	})
+}
+
+// With a queue, runs of a thread wait for their turn, in order. A client that leaves is
+// dropped from the queue.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{Queue: true})
+		go func() { c := a.next(); c.accept(); c.send(started("t", "0")); a.calls <- c }()
+		first := p.post("/agents/a", input("t", "0"))
+		first.event()
+		c := a.next()
+		done := make(chan *answer, 3)
+		for i, run := range []string{"1", "2", "3"} {
+			go func() { done <- p.post("/agents/a", input("t", run)) }()
+			p.seen.until(t, "the request waits", func() bool { return p.seen.queued == i+1 })
+		}
+		for _, run := range []string{"0", "1", "2", "3"} {
+			c.send(finished("t", run))
+			c.end()
+			if run == "3" {
+				break
+			}
+			c = a.next()
+			c.accept()
+			next := string(rune(run[0] + 1))
+			same(t, c.body, input("t", next))
+			c.send(started("t", next))
+		}
+		for range 3 {
+			answer := <-done
+			same(t, answer.status, http.StatusOK)
+			answer.events(2)
+			same(t, answer.text(), "")
+		}
+		same(t, p.seen.queued, 0)
+	})
+}

@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/runs"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/attach"
+)
+
+// A Server is a handler that serves the threads of a log and runs agents.
+type Server struct {
+	settings Settings
+	hub      *attach.Hub
+	caller   *proxy.Caller
+	routes   []route
+	// runs is nil before Start, and without agents.
+	runs     atomic.Pointer[runs.Runs]
+	draining atomic.Bool
+	// heavy limits the requests that build a lineage or a conversation in memory.
+	heavy chan struct{}
+}
+
+// maxHeavy is the number of lineages and conversations that are built at the same time.
+const maxHeavy = 8
+
+// New returns a Server.
+func New(s Settings) (*Server, error) {
+	if err := s.normalize(); err != nil {
+		return nil, err
+	}
+	v := &Server{settings: s, routes: routes(), heavy: make(chan struct{}, maxHeavy)}
+	if len(s.Agents) > 0 {
+		if _, ok := s.Log.(store.Leaser); !ok {
+			return nil, errors.New("the log has no leases, which running agents needs")
+		}
+		var err error
+		if v.caller, err = proxy.NewCaller(s.Exchanges); err != nil {
+			return nil, err
+		}
+	}
+	v.hub = attach.New(s.Log, attach.Settings{Idle: s.Idle})
+	return v, nil
+}
+
+// ServeHTTP serves a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.route(w, r) }
+
+// Start takes the leases of the log, closes the runs that have no owner, and makes the agents
+// available. The error is store.ErrLeased if another process has the leases. Without agents,
+// Start does nothing.
+func (s *Server) Start(ctx context.Context) error {
+	if s.caller == nil {
+		return nil
+	}
+	r, err := runs.New(ctx, runs.Settings{
+		Log: s.settings.Log, Caller: s.caller, Hub: s.hub, Queue: s.settings.Queue, Limits: s.settings.Limits,
+		Logger: s.settings.Logger, Observer: s.settings.Observer,
+	})
+	if err != nil {
+		return err
+	}
+	s.runs.Store(r)
+	return nil
+}
+
+// Check returns nil if the Server can do its work: the log answers, and the Server does not
+// drain.
+func (s *Server) Check(ctx context.Context) error {
+	if s.draining.Load() {
+		return runs.ErrDraining
+	}
+	if s.caller != nil && s.runs.Load() == nil {
+		return errStarting
+	}
+	// Any id will do.
+	if _, err := s.settings.Log.Thread(ctx, store.Key{Thread: "check"}); err != nil && !errors.Is(err, store.ErrNoThread) {
+		return err
+	}
+	return nil
+}
+
+var errStarting = errors.New("the server is starting")
+
+// Stats describes what a Server does at a moment.
+type Stats struct {
+	// Runs is the number of active runs.
+	Runs int
+	// Threads and Readers count the threads that are followed, and who follows them, and
+	// Bytes is the memory for their events. Each active run follows its thread.
+	Threads, Readers int
+	Bytes            int64
+}
+
+// Stats returns what s does.
+func (s *Server) Stats() Stats {
+	hub := s.hub.Stats()
+	stats := Stats{Threads: hub.Threads, Readers: hub.Readers, Bytes: hub.Bytes}
+	if r := s.runs.Load(); r != nil {
+		stats.Runs = r.Active()
+	}
+	return stats
+}
+
+// DrainError reports that Drain had to end runs.
+type DrainError struct {
+	Ended  int // runs that were ended, and closed in the log
+	Unsure int // captures that were not closed in time
+}
+
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("%d runs were ended, and %d captures were not closed", e.Ended, e.Unsure)
+}
+
+// Drain refuses new runs and waits for the active ones. When ctx is done, it ends and closes
+// them. Then it ends all readers, which can join another process. The error is a *DrainError
+// if runs were ended.
+func (s *Server) Drain(ctx context.Context) error {
+	s.draining.Store(true)
+	defer s.hub.Close()
+	r := s.runs.Load()
+	if r == nil {
+		return nil
+	}
+	e := DrainError{Ended: r.Drain(ctx)}
+	var captures *proxy.DrainError
+	if errors.As(s.caller.Drain(ctx), &captures) {
+		e.Unsure = captures.Unsure
+	}
+	if e != (DrainError{}) {
+		return &e
+	}
+	return nil
+}
+
+// Close ends everything at once and gives back the leases. Call Drain first. It does not
+// close the log.
+func (s *Server) Close() error {
+	s.draining.Store(true)
+	var err error
+	if r := s.runs.Swap(nil); r != nil {
+		err = r.Close()
+	}
+	s.hub.Close()
+	return err
+}

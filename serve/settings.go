@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/runs"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
+)
+
+// Settings are the settings of a Server.
+type Settings struct {
+	// Log has the threads. With Agents it must be a store.Leaser.
+	Log store.Log
+	// Agents are the URLs of the agents by name. Without agents, the Server only reads.
+	Agents map[string]*url.URL
+	// Exchanges are the settings of requests to agents: captures, labels and limits. Its
+	// Upstream is ignored. Without Captures, nothing is recorded. Timeout limits the
+	// duration of a run.
+	Exchanges proxy.Settings
+	// Queue makes a request wait while another run of its thread is active. Otherwise it
+	// is refused.
+	Queue bool
+	// Restore are the options with which conversations are restored.
+	Restore restore.Options
+	// Limits are the limits of runs.
+	Limits Limits
+	// Idle is the time after which a reader without events receives a comment, so that
+	// proxies do not close the connection. Zero means DefaultIdle.
+	Idle time.Duration
+	// ReaderTimeout is the time that a client may take to accept what is written to it.
+	// Zero means DefaultReaderTimeout.
+	ReaderTimeout time.Duration
+	// Logger receives messages about runs, without their content. Nil means none.
+	Logger *slog.Logger
+	// Observer receives events. It may be nil.
+	Observer Observer
+}
+
+// Limits are the limits of runs. Zero values mean the defaults.
+type Limits = runs.Limits
+
+// The default limits of times.
+const (
+	DefaultIdle          = 15 * time.Second
+	DefaultReaderTimeout = 30 * time.Second
+)
+
+// normalize checks the settings and replaces zero values with the defaults.
+func (s *Settings) normalize() error {
+	if s.Log == nil {
+		return errors.New("there is no log")
+	}
+	for name, agent := range s.Agents {
+		if name == "" || agent == nil {
+			return fmt.Errorf("the agent %q has no name or no URL", name)
+		}
+	}
+	if s.Idle < 0 || s.ReaderTimeout < 0 {
+		return errors.New("a limit is negative")
+	}
+	s.Idle = cmp.Or(s.Idle, DefaultIdle)
+	s.ReaderTimeout = cmp.Or(s.ReaderTimeout, DefaultReaderTimeout)
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Observer == nil {
+		s.Observer = silent{}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/p20export/p20export/store/attach"
+)
+
+// A response is a stream of server-sent events.
+type response struct {
+	view View
+	// texts are what the client receives. An empty one is a comment.
+	texts iter.Seq2[[]byte, error]
+	// wait delays the head until there is a text. Until then an error is answered with a
+	// status.
+	wait bool
+	// endless means that the events never end by themselves. When the server stops, such
+	// a response ends as if it were complete; others break off, because a client would
+	// take the end for that of the run.
+	endless bool
+	// empty, if not nil, is the error if there is no text at all.
+	empty error
+}
+
+// comment is what a reader without events receives.
+const comment = ":\n\n"
+
+// stream sends a response until it ends or the client leaves.
+func (s *Server) stream(q *request, p response, since time.Time) {
+	s.settings.Observer.Reading(p.view, 1)
+	defer s.settings.Observer.Reading(p.view, -1)
+	t := &sender{server: s, request: q, control: http.NewResponseController(q.w)}
+	// A later request on the connection must not have the deadline.
+	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }()
+	if !p.wait && !t.begin() || q.Method == http.MethodHead {
+		return
+	}
+	first := true
+	for text, err := range p.texts {
+		switch {
+		case err != nil && q.Context().Err() != nil:
+			return
+		case err != nil && !t.began:
+			s.fail(q, err)
+			return
+		case errors.Is(err, attach.ErrClosed) && p.endless:
+			return
+		case err != nil:
+			s.settings.Logger.Info("a response broke off", "view", string(p.view), "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		if !t.began && !t.begin() {
+			return
+		}
+		if len(text) == 0 {
+			text = []byte(comment)
+		}
+		if !t.send(text) {
+			return
+		}
+		if first {
+			first = false
+			s.settings.Observer.Joined(p.view, time.Since(since))
+		}
+	}
+	if !t.began && p.empty != nil {
+		s.fail(q, p.empty)
+	} else if !t.began {
+		t.begin()
+	}
+}
+
+// A sender writes a response. Each write has a deadline: a client that does not read is
+// dropped, and can join again.
+type sender struct {
+	server  *Server
+	request *request
+	control *http.ResponseController
+	began   bool
+}
+
+// begin sends the head, and reports whether that succeeded.
+func (t *sender) begin() bool {
+	t.began = true
+	h := t.request.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Accel-Buffering", "no") // nginx
+	t.request.w.WriteHeader(http.StatusOK)
+	return t.send(nil)
+}
+
+// send sends a text, and reports whether that succeeded.
+func (t *sender) send(text []byte) bool {
+	_ = t.control.SetWriteDeadline(time.Now().Add(t.server.settings.ReaderTimeout)) // unless a test has no connection
+	_, err := t.request.w.Write(text)
+	if err == nil {
+		err = t.control.Flush()
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.server.settings.Observer.ReaderDropped()
+		t.server.settings.Logger.Info("dropped a reader that does not read")
+	}
+	if err == nil {
+		t.server.settings.Observer.Sent(len(text))
+	}
+	return err == nil
+}
+
+// cursor returns the place after which the client wants events: Last-Event-ID, which a client
+// sends that lost its connection, or else the parameter after.
+func (q *request) cursor() (attach.Cursor, error) {
+	id := q.Header.Get("Last-Event-ID")
+	if id == "" {
+		id = q.URL.Query().Get("after")
+	}
+	if id == "" {
+		return attach.Cursor{}, nil
+	}
+	return attach.ParseCursor(id)
+}
+
+// flag returns a parameter that is true or false.
+func (q *request) flag(name string, absent bool) (value, ok bool) {
+	text := q.URL.Query().Get(name)
+	if text == "" {
+		return absent, true
+	}
+	value, err := strconv.ParseBool(text)
+	return value, err == nil
+}

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
+)
+
+const (
+	// defaultThreads and maxThreads are the number of threads of a page.
+	defaultThreads = 100
+	maxThreads     = 1000
+	// maxRuns limits the runs of a lineage. It bounds memory.
+	maxRuns = 100_000
+)
+
+// threadList is a page of threads. The keys of all documents are those of the commands that
+// print the same.
+type threadList struct {
+	Threads []thread `json:"threads"`
+	// Next is the parameter after of the next page, or null on the last one.
+	Next *string `json:"next"`
+}
+
+type thread struct {
+	ThreadID  string `json:"thread_id"`
+	Entries   int64  `json:"entries"`
+	Runs      int64  `json:"runs"`
+	Bytes     int64  `json:"bytes"`
+	Packed    int64  `json:"packed"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+// listThreads serves GET /threads.
+func (s *Server) listThreads(q *request) {
+	limit, after := defaultThreads, q.URL.Query().Get("after")
+	if text := q.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxThreads {
+			s.refuse(q, InvalidQuery, "limit is a number from 1 to "+strconv.Itoa(maxThreads))
+			return
+		}
+		limit = n
+	}
+	page := threadList{Threads: []thread{}}
+	for t, err := range s.settings.Log.Threads(q.Context(), store.ThreadQuery{Tenant: &q.tenant, After: store.Key{Tenant: q.tenant, Thread: after}}) {
+		if err != nil {
+			s.fail(q, err)
+			return
+		}
+		if len(page.Threads) == limit {
+			page.Next = &page.Threads[limit-1].ThreadID
+			break
+		}
+		page.Threads = append(page.Threads, thread{t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt)})
+	}
+	s.answer(q, page)
+}
+
+// optionalTime returns null for a time that is not known.
+func optionalTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := artifact.FormatTime(t)
+	return &text
+}
+
+// optional returns null for an empty id.
+func optional(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
+}
+
+// conversation is a restored conversation.
+type conversation struct {
+	ThreadID         string            `json:"thread_id"`
+	Position         int64             `json:"position"`
+	Run              *int64            `json:"run"`
+	RunID            *string           `json:"run_id"`
+	Messages         jsontext.Value    `json:"messages"`
+	State            jsontext.Value    `json:"state"`
+	Known            bool              `json:"known"`
+	PendingToolCalls []string          `json:"pending_tool_calls"`
+	Interrupts       jsontext.Value    `json:"interrupts"`
+	Used             []int64           `json:"used"`
+	Entries          int64             `json:"entries"`
+	Findings         []finding.Finding `json:"findings"`
+}
+
+// restore serves GET /threads/{thread}/restore: the conversation at the end of a run, or at
+// a position. Without a parameter the run is the last that began.
+func (s *Server) restore(q *request) {
+	run, at := q.URL.Query().Get("run"), q.URL.Query().Get("position")
+	position, err := strconv.ParseInt(at, 10, 64)
+	if at != "" && (err != nil || run != "") {
+		s.refuse(q, InvalidQuery, "give either run, which is a run id, or position, which is a number")
+		return
+	}
+	if !s.enter(q) {
+		return
+	}
+	defer s.leave()
+	t, err := restore.Open(q.Context(), s.settings.Log, q.key(), s.settings.Restore)
+	if err != nil {
+		s.fail(q, err)
+		return
+	}
+	var result *restore.Result
+	switch nodes := t.Graph.Find(q.ids[0], run); {
+	case at != "":
+		result, err = t.At(q.Context(), position)
+	case run == "" && len(t.Graph.Nodes) == 0:
+		result, err = t.At(q.Context(), t.Last)
+	case run == "":
+		result, err = t.Run(q.Context(), t.Graph.Nodes[len(t.Graph.Nodes)-1])
+	case len(nodes) == 0:
+		s.refuse(q, UnknownRun, "the thread has no run with this id")
+		return
+	default:
+		result, err = t.Run(q.Context(), nodes[len(nodes)-1])
+	}
+	if err != nil {
+		s.fail(q, err)
+		return
+	}
+	s.answer(q, newConversation(result))
+}
+
+func newConversation(r *restore.Result) conversation {
+	c := conversation{
+		ThreadID: r.Key.Thread, Position: r.Position, Messages: r.Messages, State: orNull(r.State), Known: r.StateKnown,
+		PendingToolCalls: append([]string{}, r.PendingToolCalls...), Interrupts: orNull(r.Interrupts), Used: []int64{}, Entries: r.Entries,
+		Findings: append([]finding.Finding{}, r.Findings...),
+	}
+	if r.Run != nil {
+		c.Run, c.RunID = &r.Run.Position, optional(r.Run.ID)
+	}
+	for _, n := range r.Used {
+		c.Used = append(c.Used, n.Position)
+	}
+	return c
+}
+
+// orNull returns null in place of an empty text.
+func orNull(text []byte) jsontext.Value {
+	if len(text) == 0 {
+		return jsontext.Value("null")
+	}
+	return text
+}
+
+// enter waits until a lineage or a conversation may be built. If the client leaves first, it
+// reports false.
+func (s *Server) enter(q *request) bool {
+	select {
+	case s.heavy <- struct{}{}:
+		return true
+	case <-q.Context().Done():
+		return false
+	}
+}
+
+// leave makes room for another one.
+func (s *Server) leave() { <-s.heavy }
