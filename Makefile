@@ -57,7 +57,7 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck unit live live-proxy browser judge client postgres conformance differential recount release
+CHECKS := check-format check-modules vet staticcheck openapi unit live live-proxy browser judge client postgres conformance differential recount release
 .PHONY: test
 test: ## run every check, two at a time
 	@$(MAKE) -j2 --output-sync=target $(CHECKS)
@@ -84,6 +84,17 @@ vet: ## run go vet with and without the build tags of the lanes, and build for 3
 staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
+
+REDOCLY := $(BUILD)/redocly
+.PHONY: openapi
+openapi: $(REDOCLY)/.installed ## check the description of the HTTP interface of serve with Redocly's linter
+	@export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true; \
+	out=$$($(REDOCLY)/node_modules/.bin/redocly lint --extends recommended-strict docs/serve.openapi.json 2>&1) || { echo "$$out"; exit 1; }
+$(REDOCLY)/.installed: docs/redocly/package.json docs/redocly/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is needed for Redocly's linter (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(REDOCLY) && mkdir -p $(REDOCLY) && cp $^ $(REDOCLY)/
+	@cd $(REDOCLY) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # These tests run without -race, which would take too long: they compare bytes or the files
 # that processes leave, or measure what is used. With -race, a sync.Pool loses things at random.
@@ -125,15 +136,21 @@ postgres: ## test the log in PostgreSQL with a real server, which is started, ki
 	@store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./cmd/p20export
 
 AXE := $(BUILD)/axe
+CHAT := $(BUILD)/chat
 .PHONY: browser
-browser: $(AXE)/.installed ## use the pages of report in a real Chromium, and check them with axe-core
+browser: $(AXE)/.installed $(CHAT)/.installed harness-pydantic-ai ## use the pages of report and the example chat in a real Chromium, and check them with axe-core
 	@chromium=$$(discovery/report/chromium.sh); \
-	P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$(CURDIR)/$(AXE)/node_modules/axe-core/axe.min.js \
-	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report # tests the page, so without -race
+	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$(CURDIR)/$(AXE)/node_modules/axe-core/axe.min.js P20EXPORT_CHAT=$(CURDIR)/$(CHAT)/dist; \
+	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report ./cmd/p20export # tests pages, so without -race
 $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for axe-core (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(AXE) && mkdir -p $(AXE) && cp $^ $(AXE)/
 	@cd $(AXE) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+$(CHAT)/.installed: $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html)
+	@command -v npm >/dev/null || { echo "make: npm is needed for the example chat (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(CHAT) && mkdir -p $(CHAT) && cp $^ $(CHAT)/
+	@cd $(CHAT) && npm ci --silent --ignore-scripts --no-audit --no-fund && npm run --silent build
 	@touch $@
 
 .PHONY: faults
