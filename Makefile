@@ -132,8 +132,9 @@ $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.js
 	@touch $@
 
 .PHONY: postgres
-postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed
-	@store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./cmd/p20export
+postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
+	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh $(BUILD)/nginx); \
+	store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./cmd/p20export
 
 AXE := $(BUILD)/axe
 CHAT := $(BUILD)/chat
@@ -315,7 +316,7 @@ bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and 
 	@$(PEERS)/install.sh strace >/dev/null
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(PROXY)
-	@nginx=$$($(PROXY)/nginx.sh $(BENCH)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
+	@nginx=$$(internal/testkit/nginx.sh $(BUILD)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
 
 STORE := internal/bench/store
 .PHONY: bench-store

@@ -4,12 +4,16 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -200,6 +204,32 @@ func (t *Tab) Holds(expression string) {
 	if !Evaluate[bool](t, expression) {
 		t.Errorf("it does not hold: %s", expression)
 	}
+}
+
+// Tree returns what a screen reader has of the page: a line for each element with a name,
+// with its role and its name.
+func (t *Tab) Tree() string {
+	t.Helper()
+	var nodes []*accessibility.Node
+	t.Run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		tree, err := cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		nodes = tree.Nodes
+		return err
+	}))
+	var lines strings.Builder
+	for _, n := range nodes {
+		if n.Ignored || n.Role == nil || n.Name == nil {
+			continue
+		}
+		var role, name string
+		if err := errors.Join(json.Unmarshal(n.Role.Value, &role), json.Unmarshal(n.Name.Value, &name)); err != nil {
+			t.Fatal(err)
+		}
+		if name != "" {
+			fmt.Fprintf(&lines, "%s: %s\n", role, name)
+		}
+	}
+	return lines.String()
 }
 
 // verdict is the result of axe-core for a page.

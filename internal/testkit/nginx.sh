@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of nginx for the benchmark:  nginx.sh DIR
+# Prints the path of nginx, for benchmarks and tests:  nginx.sh DIR
 # One on the PATH is taken; else Debian's package is unpacked into DIR. It is not installed,
 # because that would start a web server on port 80.
 set -euo pipefail
@@ -11,7 +11,7 @@ cd "$1"
 program=$PWD/usr/sbin/nginx
 if ! [ -x "$program" ]; then
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
-		echo "nginx.sh: the benchmark needs nginx on the PATH; install it and run again" >&2
+		echo "nginx.sh: nginx is needed on the PATH; install it and run again" >&2
 		exit 1
 	fi
 	echo "unpacking Debian's nginx; once" >&2
