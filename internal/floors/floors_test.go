@@ -87,6 +87,7 @@ var floors = map[string][]string{
 	"envelope/event/names":                   {},
 	"envelope/judge":                         {},
 	"serve/internal/guard":                   {},
+	"serve/servetest":                        {"store/restore", "store", "envelope/compact", "envelope/reduce", "envelope/sequence", "envelope/judge", "envelope"},
 	"capture/client":                         {"capture/internal/exchange", "capture"},
 	"capture/internal/exchange":              {"capture"},
 	"capture/proxy":                          {"capture/internal/exchange", "capture"},
