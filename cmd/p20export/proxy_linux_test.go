@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,10 +58,14 @@ func startProxy(t *testing.T, upstream, store string, args ...string) (*server, 
 	return startServer(t, append([]string{"proxy", "--upstream", upstream, "--captures", store}, args...)...)
 }
 
-// startServer starts a command that serves, and returns its URL.
+// startServer starts a command that serves, and returns its URL. Without --listen, it gets a
+// free port.
 func startServer(t *testing.T, args ...string) (*server, string) {
 	t.Helper()
-	s := &server{cmd: program(t, append(args, "--listen", "127.0.0.1:0")...)}
+	if !slices.Contains(args, "--listen") {
+		args = append(args, "--listen", "127.0.0.1:0")
+	}
+	s := &server{cmd: program(t, args...)}
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
-	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
@@ -103,21 +100,6 @@ func TestProxyLive(t *testing.T) {
 	}
 	replay.stop(t)
 	t.Logf("%d exchanges, %d events, %d frozen results", len(captures), events, runs)
-}
-
-// startHarness starts a server of a harness and returns its URL.
-func startHarness(t *testing.T, of harness) string {
-	t.Helper()
-	h, err := scenario.LoadHarness(t.Context(), filepath.Dir(of.expected))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := h.Start(context.WithoutCancel(t.Context()), context.WithoutCancel(t.Context()))
-	if err != nil {
-		t.Fatalf("%v\nrun 'make harness-%s'", err, of.Name)
-	}
-	t.Cleanup(server.Stop)
-	return strings.TrimSuffix(server.URL, "/")
 }
 
 // serving is a command of this program that serves.
