@@ -31,6 +31,8 @@
 // time. Runs are found per stream: a run begins with a RUN_STARTED and has the events of
 // its stream up to the next one.
 //
+// A log is also a Leaser: processes that run agents use its leases to agree who runs which.
+//
 // The package knows which events are in a thread and where runs begin and end. It must not
 // know what events mean beyond that, and it never changes or merges them: conversations,
 // branches and compacted forms are computed from the log.

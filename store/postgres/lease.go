@@ -47,7 +47,7 @@ type session struct {
 func (c config) leases(ctx context.Context, lost func(name string)) (store.Leases, error) {
 	l := &leases{config: c.forLeases(), lost: lost, done: make(chan struct{}), names: make(map[string]bool)}
 	if _, err := l.check(ctx); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	watch, stop := context.WithCancel(context.Background())
 	l.stop = stop

@@ -4,22 +4,25 @@ package postgres
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/storetest"
 )
 
-// TestPostgresUpgraded opens a log that a program with version 1 of the tables wrote, and that
-// pg_dump saved.
-func TestPostgresUpgraded(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
+// load loads a log that a program with version 1 of the tables wrote, as pg_dump saved it, and
+// returns its URL.
+func load(t *testing.T, s server) string {
+	t.Helper()
 	packed, err := os.Open(filepath.Join("testdata", "version1.sql.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -33,13 +36,48 @@ func TestPostgresUpgraded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, connect(t, s.url), string(dump))
-	url := s.url + "&search_path=version1"
+	url := s.schema()
+	run(t, connect(t, s.url), strings.ReplaceAll(string(dump), "version1", schemaOf(url)))
+	return url
+}
+
+func TestPostgresUpgraded(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	url := load(t, s)
 	storetest.Upgraded(t, open(t, url))
 	created := s.schema()
 	open(t, created)
 	if diff := cmp.Diff(indexes(t, created), indexes(t, url)); diff != "" {
 		t.Errorf("indexes (-new +upgraded):\n%s", diff)
+	}
+}
+
+// TestPostgresUpgradeRights opens an old log as a user who may not change its tables.
+func TestPostgresUpgradeRights(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	link := load(t, s)
+	user := "user_" + schemaOf(link)
+	run(t, connect(t, s.url), fmt.Sprintf(`CREATE USER %[1]s PASSWORD 'sekret'; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[2]s TO %[1]s`, user, schemaOf(link)))
+	parsed, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.User = url.UserPassword(user, "sekret")
+	if _, err := Open(t.Context(), parsed.String(), false); code(err) != insufficientRights || !strings.Contains(err.Error(), "use the owner of the schema") {
+		t.Errorf("Open as another user: %v", err)
+	}
+	open(t, link)
+	log := open(t, parsed.String())
+	held, err := log.(store.Leaser).Leases(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes(t, held, true, "a")
+	if err := held.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

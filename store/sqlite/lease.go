@@ -34,7 +34,7 @@ func (d *database) leases(ctx context.Context, _ func(name string)) (store.Lease
 		if isBusy(err) {
 			return nil, fmt.Errorf("%w: it has locked %s: end it first, or use another log here", store.ErrLeased, path)
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock %s: %w", path, explain(err))
 	}
 	return new(leases.Set).Holder(func() error { return errors.Join(tx.Rollback(), db.Close()) }), nil
 }

@@ -39,7 +39,7 @@ type Dialect struct {
 	Notify func(ctx context.Context, tx *sql.Tx, thread int64) error
 	// LockRow follows a SELECT of a row that the transaction will change.
 	LockRow string
-	// Leases begins to hold leases: see store.Leaser.
+	// Leases begins to hold leases: see store.Leaser. It explains its errors.
 	Leases func(ctx context.Context, lost func(name string)) (store.Leases, error)
 	// Reclaim overwrites or gives back what deleted rows occupied.
 	Reclaim func(ctx context.Context) error

@@ -55,7 +55,7 @@ func (l *Log) Leases(ctx context.Context, lost func(name string)) (store.Leases,
 	}
 	leases, err := l.dialect.Leases(ctx, lost)
 	if err != nil {
-		return nil, fmt.Errorf("hold leases of the log: %w", l.explain(err))
+		return nil, fmt.Errorf("hold leases of the log: %w", err)
 	}
 	return leases, nil
 }
