@@ -325,6 +325,8 @@ func leasesCancelled(f *fixture) {
 	cancel()
 	_, err = leases.Take(ctx, "b")
 	fails(f, "Take", err, context.Canceled)
+	_, err = f.leaser(f.log).Leases(ctx, func(string) {})
+	fails(f, "Leases", err, context.Canceled)
 	f.takes(leases, "a", false)
 	f.takes(leases, "b", true)
 	f.closeLeases(leases)

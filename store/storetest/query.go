@@ -208,6 +208,15 @@ func queryStreams(f *fixture) {
 		}
 		equal(f, what, got, tt.want)
 	}
+	for _, prefix := range []string{"\uD7FF", "\U0010FFFF", "a\U0010FFFF\U0010FFFF"} {
+		k := store.Key{Tenant: "prefix", Thread: prefix}
+		f.append(k, 0, custom("a"), custom(prefix), custom(prefix+"\U0010FFFF"), custom("\uE000"), custom("b"))
+		var got []string
+		for _, s := range list(f, f.log.Streams(f.ctx, store.StreamQuery{Tenant: &k.Tenant, Thread: &k.Thread, Prefix: prefix})) {
+			got = append(got, s.ID)
+		}
+		equal(f, fmt.Sprintf("streams that begin with %+q", prefix), got, []string{prefix, prefix + "\U0010FFFF"})
+	}
 	fails(f, "a prefix that is not valid", last(f, f.log.Streams(f.ctx, store.StreamQuery{Prefix: "\xff"})), store.ErrKey)
 }
 

@@ -53,6 +53,9 @@ func (l *Log) Leases(ctx context.Context, lost func(name string)) (store.Leases,
 	if l.closed.Load() {
 		return nil, store.ErrClosed
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	leases, err := l.dialect.Leases(ctx, lost)
 	if err != nil {
 		return nil, fmt.Errorf("hold leases of the log: %w", err)

@@ -128,7 +128,10 @@ func (l *Log) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.
 		base.add("t.thread = ?", *q.Thread)
 	}
 	if q.Prefix != "" {
-		base.add("substr(s.stream, 1, ?) = ?", utf8.RuneCountInString(q.Prefix), q.Prefix)
+		base.add("s.stream >= ?", q.Prefix)
+		if end := endOfPrefix(q.Prefix); end != "" {
+			base.add("s.stream < ?", end)
+		}
 	}
 	// SQLite reads the first table of a CROSS JOIN first. Few streams are open, and they have
 	// an index.
@@ -150,6 +153,22 @@ func (l *Log) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.
 		return `SELECT t.tenant, t.thread, s.stream, s.entries, s.first, s.last, s.ended FROM ` + tables + c.String() +
 			` ORDER BY t.tenant, t.thread, s.first`, c.args
 	}, scanStream)
+}
+
+// endOfPrefix returns the first text, in the order of bytes, that follows all texts with a
+// prefix, or "" if there is none. It is valid UTF-8 if the prefix is.
+func endOfPrefix(prefix string) string {
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		switch {
+		case last == '\uD7FF': // surrogates follow, which UTF-8 does not have
+			return prefix + "\uE000"
+		case last < utf8.MaxRune:
+			return prefix + string(last+1)
+		}
+	}
+	return ""
 }
 
 func scanStream(scan func(...any) error) (store.Stream, error) {
