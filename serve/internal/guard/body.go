@@ -81,12 +81,11 @@ func (a *admission) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		n, err := io.CopyN(&body, from, readBytes)
 		a.bytes -= readBytes - n
 		g.bodies.Add(n - readBytes)
+		if err == io.EOF { // the server then reads from the connection to see when the client leaves
+			return body.Bytes(), c.SetReadDeadline(time.Time{})
+		}
 		if err != nil {
-			// The server reads from the connection to see when the client leaves.
-			if reset := c.SetReadDeadline(time.Time{}); err == io.EOF {
-				err = reset
-			}
-			return body.Bytes(), err
+			return nil, err
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/p20export/p20export/internal/hostcheck"
 )
@@ -58,6 +59,9 @@ const (
 	DefaultMaxReaders      = 10_000
 )
 
+// ErrTokens reports that the token file cannot be used.
+var ErrTokens = errors.New("the token file cannot be used")
+
 // TenantHeader is the header in which a trusted proxy names the tenant.
 const TenantHeader = "P20export-Tenant"
 
@@ -90,7 +94,8 @@ type Guard struct {
 	reading int
 }
 
-// New returns a Guard. It reads the token file.
+// New returns a Guard. It reads the token file, and returns an error that matches ErrTokens
+// if that fails.
 func New(s Settings) (*Guard, error) {
 	if s.MaxRequestBytes < 0 || s.BodyBytes < 0 || s.MaxReaders < 0 || s.MaxTenantReaders < 0 {
 		return nil, errors.New("a limit is negative")
@@ -105,7 +110,7 @@ func New(s Settings) (*Guard, error) {
 	if s.TokenFile != "" {
 		var err error
 		if g.tokens, err = openTokens(s.TokenFile, s.Logger); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrTokens, err)
 		}
 	}
 	if s.AllowRemote && !g.authenticates() {
@@ -149,6 +154,9 @@ func (g *Guard) authenticates() bool {
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.ContentLength != 0 { // the server reads the rest of a body before it answers
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
 		done, no := g.checkPage(w, r)
 		if done {
 			return
@@ -233,11 +241,19 @@ type refusal struct {
 	detail string
 }
 
+// linger is the time for which a client may send the rest of its request before the response.
+// If the server closed the connection at once, a client that is still sending could lose the
+// response.
+const linger = 500 * time.Millisecond
+
 // refuse answers a request that is refused. The connection ends, because the body is not
 // read.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
+	}
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
 	}
 	if no.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

@@ -77,7 +77,9 @@ func tryFrom(t *testing.T, g *Guard, peer, method, target, body string, headers 
 		r.RemoteAddr = peer
 		g.Wrap(shown(g)).ServeHTTP(w, r)
 	})
-	server := httptest.NewServer(h)
+	server := httptest.NewUnstartedServer(h)
+	server.Config.DisableGeneralOptionsHandler = true // as that of package exchange
+	server.Start()
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {

@@ -139,7 +139,7 @@ func (f *tokenFile) load() error {
 	}
 	tokens, err := parseTokens(text)
 	if err != nil {
-		return fmt.Errorf("the token file %s: %w", f.path, err)
+		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	if mode&0o004 != 0 && runtime.GOOS != "windows" {
 		f.log.Warn("everybody on this machine can read the token file; its hashes are of use only for short tokens", "path", f.path)
@@ -157,7 +157,7 @@ func readTokens(path string) ([]byte, os.FileMode, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("the token file %s is not a regular file", path)
+		return nil, 0, fmt.Errorf("%s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -168,11 +168,11 @@ func readTokens(path string) ([]byte, os.FileMode, error) {
 		return nil, 0, err
 	}
 	if info.Mode()&0o022 != 0 && runtime.GOOS != "windows" {
-		return nil, 0, fmt.Errorf("users other than its owner can change the token file %s: chmod go-w it", path)
+		return nil, 0, fmt.Errorf("users other than its owner can change %s: run chmod go-w on it", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxTokenFile+1))
 	if err == nil && len(text) > maxTokenFile {
-		err = fmt.Errorf("the token file %s has more than %d bytes", path, maxTokenFile)
+		err = fmt.Errorf("%s has more than %d bytes", path, maxTokenFile)
 	}
 	return text, info.Mode(), err
 }
