@@ -24,38 +24,60 @@ import (
 // succeeds.
 const patience = time.Minute
 
-// A call is a request that the agent received. The test answers it.
+// A call is a request that the agent received. The test answers it. What it sends after the
+// caller has left is lost.
 type call struct {
 	header http.Header
 	body   string
-	w      http.ResponseWriter
+	steps  chan func(http.ResponseWriter)
 	left   <-chan struct{} // closed when the caller has left
-	done   chan struct{}
+	over   chan struct{}   // closed when the handler returns
+}
+
+// do lets the handler do something, and waits for it.
+func (c *call) do(step func(w http.ResponseWriter)) {
+	done := make(chan struct{})
+	select {
+	case c.steps <- func(w http.ResponseWriter) { defer close(done); step(w) }:
+		<-done
+	case <-c.over:
+	}
 }
 
 // accept begins a stream of events.
 func (c *call) accept() {
-	c.w.Header().Set("Content-Type", "text/event-stream")
-	c.w.WriteHeader(http.StatusOK)
-	c.w.(http.Flusher).Flush()
+	c.do(func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+	})
 }
 
 // send sends events.
 func (c *call) send(events ...string) {
-	for _, e := range events {
-		fmt.Fprintf(c.w, "data: %s\n\n", e)
-	}
-	c.w.(http.Flusher).Flush()
+	c.do(func(w http.ResponseWriter) {
+		for _, e := range events {
+			fmt.Fprintf(w, "data: %s\n\n", e)
+		}
+		w.(http.Flusher).Flush()
+	})
 }
 
 // end ends the response.
-func (c *call) end() { close(c.done) }
+func (c *call) end() {
+	select {
+	case c.steps <- nil:
+	case <-c.over:
+	}
+}
 
 // refuse answers with a status.
 func (c *call) refuse(status int, body string) {
-	c.w.Header().Set("Content-Type", "text/plain")
-	c.w.WriteHeader(status)
-	io.WriteString(c.w, body)
+	c.do(func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	})
 	c.end()
 }
 
@@ -71,12 +93,21 @@ func newAgent(t *testing.T) *agent {
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		c := &call{header: r.Header, body: string(body), w: w, left: r.Context().Done(), done: make(chan struct{})}
+		c := &call{header: r.Header, body: string(body), steps: make(chan func(http.ResponseWriter)), left: r.Context().Done(), over: make(chan struct{})}
+		defer close(c.over)
 		a.calls <- c
-		select {
-		case <-c.done:
-		case <-c.left:
-		case <-over:
+		for {
+			select {
+			case step := <-c.steps:
+				if step == nil {
+					return
+				}
+				step(w)
+			case <-c.left:
+				return
+			case <-over:
+				return
+			}
 		}
 	}))
 	t.Cleanup(func() { close(over); server.Close() })

@@ -18,6 +18,10 @@ func Cancel(ctx context.Context, log store.Log, key store.Key, runID string) err
 		case err != nil:
 			return err
 		case last.number == 0:
+			// A deleted thread has no streams.
+			if t, err := log.Thread(ctx, key); err == nil && !t.DeletedAt.IsZero() {
+				return store.ErrDeleted
+			}
 			return ErrNoRun
 		case last.Ended && last.cancelled:
 			return nil

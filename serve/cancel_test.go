@@ -1,0 +1,95 @@
+package serve_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// begin starts a run and returns the agent's side and the client's, after RUN_STARTED.
+func (p *process) begin(a *agent, thread, run string) (*call, *answer) {
+	p.t.Helper()
+	accepted := make(chan *call)
+	go func() {
+		c := a.next()
+		c.accept()
+		c.send(started(thread, run))
+		accepted <- c
+	}()
+	answer := p.post("/agents/a", input(thread, run))
+	if answer.status != http.StatusOK {
+		p.t.Fatalf("status %d: %s", answer.status, answer.text())
+	}
+	c := <-accepted
+	answer.event()
+	return c, answer
+}
+
+// wantClosing checks that the next event is our RUN_ERROR with a code, and that it is the last.
+func (a *answer) wantClosing(code string) {
+	a.t.Helper()
+	if e := a.event(); !strings.Contains(e, `{"type":"RUN_ERROR"`) || !strings.Contains(e, `"code":"p20export.`+code+`"`) {
+		a.t.Errorf("the event is %s, want a RUN_ERROR with the code %s", e, code)
+	}
+	same(a.t, a.text(), "")
+}
+
+// closing is the text of a closing in entries.
+const closing = `closing {"type":"RUN_ERROR","message":"`
+
+// A run is cancelled by the process that runs it or by another one. An idle agent is left at
+// once.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	owner, other := start(t, log, a, serve.Settings{}), start(t, log, a, serve.Settings{})
+	reader := start(t, log, nil, serve.Settings{})
+	for i, by := range []*process{owner, other, reader} {
+		thread := "thread " + string(rune('0'+i))
+		path := "/threads/" + strings.ReplaceAll(thread, " ", "%20") + "/runs/r/cancel"
+		by.post(path, "").want(http.StatusNotFound, `"code":"unknown_run"`)
+		c, answer := owner.begin(a, thread, "r")
+		by.post(path, "").want(http.StatusOK, `{"thread_id":"`+thread+`","run_id":"r","end":"cancelled"}`)
+		<-c.left
+		answer.wantClosing("cancelled")
+		same(t, owner.ended(i+1), serve.Cancelled)
+		by.post(path, "").want(http.StatusOK, `"end":"cancelled"`)
+		same(t, entries(t, log, thread), []string{
+			"input " + input(thread, "r"), "event " + started(thread, "r"), closing + `The run was cancelled.","code":"p20export.cancelled"`, "end cancelled",
+		})
+		// The run is over: it is not started again, and the thread is free.
+		owner.post("/agents/a", input(thread, "r")).want(http.StatusOK, "p20export.cancelled")
+		c, answer = owner.begin(a, thread, "r2")
+		c.send(finished(thread, "r2"))
+		c.end()
+		same(t, answer.event(), "7 "+finished(thread, "r2"))
+		by.post("/threads/"+strings.ReplaceAll(thread, " ", "%20")+"/runs/r2/cancel", "").want(http.StatusConflict, `"code":"run_ended"`)
+		owner.ended(i + 2)
+		owner.seen.mu.Lock()
+		owner.seen.outcomes = owner.seen.outcomes[:i+1]
+		owner.seen.mu.Unlock()
+	}
+}
+
+// A run can be cancelled before its agent answers.
+func TestCancelBeforeHead(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		done := make(chan *answer)
+		go func() { done <- p.post("/agents/a", input("t", "r")) }()
+		c := a.next()
+		p.post("/threads/t/runs/r/cancel", "").want(http.StatusOK, "cancelled")
+		<-c.left
+		(<-done).wantClosing("cancelled")
+		p.post("/agents/a", input("t", "r")).wantClosing("cancelled")
+		if len(a.calls) != 0 {
+			t.Error("the run was started again")
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
+)
+
+func newMemory(t *testing.T) *memory.Log {
+	log := memory.New()
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// failing is a log that can fail, as one whose database is away.
+type failing struct {
+	*memory.Log
+	away atomic.Bool
+}
+
+var errAway = errors.New("the database is away")
+
+func (f *failing) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
+	if f.away.Load() {
+		return 0, errAway
+	}
+	return f.Log.Append(ctx, key, after, entries)
+}
+
+func (f *failing) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
+	if f.away.Load() {
+		return store.Thread{}, errAway
+	}
+	return f.Log.Thread(ctx, key)
+}
+
+// While the log fails, a run waits, and reads no more from its agent than fits. Then it goes
+// on, and nothing is missing.
+func TestLogAway(t *testing.T) {
+	t.Parallel()
+	log := &failing{Log: newMemory(t)}
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{})
+	c, answer := p.begin(a, "t", "r")
+	log.away.Store(true)
+	p.post("/agents/a", input("u", "r")).want(http.StatusServiceUnavailable, `"code":"log_failed"`)
+	p.get("/threads/t/restore").want(http.StatusServiceUnavailable, `"code":"log_failed"`)
+	if err := p.server.Check(t.Context()); !errors.Is(err, errAway) {
+		t.Error(err)
+	}
+	large := `{"type":"CUSTOM","name":"x","value":"` + strings.Repeat("x", 1<<20) + `"}`
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range 100 {
+			c.send(large)
+		}
+		c.send(finished("t", "r"))
+		c.end()
+	}()
+	p.seen.until(t, "appends fail", func() bool { return p.seen.failed > 1 })
+	select {
+	case <-sent:
+		t.Error("the agent could send everything")
+	default:
+	}
+	log.away.Store(false)
+	for i := range 100 {
+		if e := answer.event(); !strings.HasSuffix(e, large) {
+			t.Fatalf("event %d is %.80s", i, e)
+		}
+	}
+	same(t, answer.event(), "103 "+finished("t", "r"))
+	same(t, p.ended(1), serve.Finished)
+	same(t, p.server.Check(t.Context()), nil)
+}
+
+// If the log fails for too long, the run is ended. When the log works again, the run is
+// closed.
+func TestLogAwayForLong(t *testing.T) {
+	t.Parallel()
+	log := &failing{Log: newMemory(t)}
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{Limits: serve.Limits{StoreTimeout: time.Millisecond}})
+	c, answer := p.begin(a, "t", "r")
+	log.away.Store(true)
+	c.send(step(1))
+	<-c.left
+	same(t, p.ended(1), serve.NotStored)
+	log.away.Store(false)
+	answer.wantClosing("owner_lost")
+	same(t, p.seen.orphans, 1)
+}
+
+// A thread that is deleted ends its run.
+func TestDeleted(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		c, answer := p.begin(a, "t", "r")
+		if _, err := log.Delete(t.Context(), store.Key{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		<-c.left
+		answer.broken()
+		same(t, p.ended(1), serve.NotStored)
+		for _, refused := range []interface{ want(int, string) }{
+			p.post("/agents/a", input("t", "r")), p.get("/threads/t/events"), p.get("/threads/t/runs"), p.get("/threads/t/restore"),
+			p.post("/threads/t/runs/r/cancel", ""),
+		} {
+			refused.want(http.StatusGone, `"code":"thread_deleted"`)
+		}
+	})
+}

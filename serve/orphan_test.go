@@ -1,0 +1,106 @@
+package serve_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// The runs of a process that was killed are closed by another one, and runs of other programs
+// are not.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		if _, err := log.Append(t.Context(), store.Key{Thread: "t"}, 0, []store.Entry{{Stream: "proxy", Kind: store.Event, Data: []byte(started("t", "p"))}}); err != nil {
+			t.Fatal(err)
+		}
+		a := newAgent(t)
+		first := start(t, log, a, serve.Settings{})
+		c, answer := first.begin(a, "t", "r")
+		_, silent := first.begin(a, "u", "r")
+		_ = silent
+		first.stop()
+		<-c.left
+		answer.broken()
+		same(t, first.ended(2), serve.NotStored)
+
+		second := start(t, log, a, serve.Settings{})
+		same(t, second.seen.orphans, 2)
+		same(t, entries(t, log, "t"), []string{
+			"event " + started("t", "p"), "input " + input("t", "r"), "event " + started("t", "r"),
+			closing + `The process that ran this run has ended. The run was closed.","code":"p20export.owner_lost"`, "end error",
+		})
+		second.post("/agents/a", input("t", "r"), "Last-Event-ID", "3").wantClosing("owner_lost")
+		second.post("/agents/a", input("u", "r"), "Last-Event-ID", "2").wantClosing("owner_lost")
+	})
+}
+
+// A process finds the runs of one that ends while it works, and a client that reads there
+// learns it.
+func TestOrphansLater(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	first, second := start(t, log, a, serve.Settings{}), start(t, log, a, serve.Settings{})
+	_, answer := first.begin(a, "t", "r")
+	other := second.post("/agents/a", input("t", "r"))
+	same(t, other.event(), "2 "+started("t", "r"))
+	second.post("/agents/a", input("t", "r2")).want(http.StatusConflict, `"run_id":"r"`)
+	first.stop()
+	answer.broken()
+	other.wantClosing("owner_lost")
+	same(t, second.seen.orphans, 1)
+	c, answer := second.begin(a, "t", "r2")
+	c.send(finished("t", "r2"))
+	c.end()
+	answer.event()
+}
+
+// A request of a process that was killed before its agent answered can be sent again at once,
+// with whatever the thread needs to be closed.
+func TestOrphanOfThread(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	first, second := start(t, log, a, serve.Settings{}), start(t, log, a, serve.Settings{Queue: true})
+	go http.Post(first.url+"/agents/a", "application/json", strings.NewReader(input("t", "r"))) // which fails
+	a.next()
+	first.stop()
+	c, answer := second.begin(a, "t", "r3")
+	c.send(finished("t", "r3"))
+	c.end()
+	answer.event()
+	same(t, answer.text(), "")
+	same(t, second.ended(1), serve.Finished)
+	c, answer = second.begin(a, "t", "r")
+	c.end()
+	answer.wantClosing("upstream_ended")
+}
+
+// A writer that was taken for dead cannot add to a stream that was closed.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{})
+	c, answer := p.begin(a, "t", "r")
+	key := store.Key{Thread: "t"}
+	streams := make([]store.Stream, 0, 1)
+	for s, err := range log.Streams(t.Context(), store.StreamQuery{Open: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = append(streams, s)
+	}
+	if _, err := log.Append(t.Context(), key, 2, []store.Entry{{Stream: streams[0].ID, Kind: store.End, Arrived: time.Now(), Data: []byte("error")}}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, answer.text(), "")
+	<-c.left
+	same(t, p.ended(1), serve.Cancelled)
+	same(t, len(entries(t, log, "t")), 3)
+}

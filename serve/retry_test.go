@@ -1,0 +1,68 @@
+package serve_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// An agent that refuses a request is passed on, and the request can be sent again, also with
+// another body.
+func TestRefusedByAgent(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		for i := range 3 {
+			go func() { a.next().refuse(http.StatusTooManyRequests, "wait") }()
+			answer := p.post("/agents/a", input("t", "r"))
+			same(t, answer.header.Get("Content-Type"), "text/plain")
+			answer.want(http.StatusTooManyRequests, "wait")
+			same(t, p.ended(i+1), serve.Refused)
+		}
+		go func() { a.next().refuse(http.StatusOK, "hello") }()
+		p.post("/agents/a", input("t", "r")).want(http.StatusBadGateway, `"code":"agent_not_streaming"`)
+		go func() { a.next().refuse(http.StatusFound, "") }()
+		p.post("/agents/a", input("t", "r")).want(http.StatusBadGateway, `"code":"agent_not_streaming"`)
+		p.ended(5)
+		body := input("t", "r") + " "
+		go func() {
+			c := a.next()
+			c.accept()
+			c.send(started("t", "r"), finished("t", "r"))
+			c.end()
+		}()
+		answer := p.post("/agents/a", body)
+		same(t, answer.events(2), []string{"12 " + started("t", "r"), "13 " + finished("t", "r")})
+		p.post("/agents/a", input("t", "r")).want(http.StatusConflict, "run_differs")
+		p.ended(6)
+		for s, err := range log.Streams(t.Context(), store.StreamQuery{}) {
+			if err != nil || !s.Ended {
+				t.Error(s, err)
+			}
+		}
+	})
+}
+
+// An agent that cannot be reached, or does not answer in time, has a status of its own.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	gone := newAgent(t)
+	gone.url, _ = url.Parse("http://127.0.0.1:1/")
+	start(t, newMemory(t), gone, serve.Settings{}).post("/agents/a", input("t", "r")).want(http.StatusBadGateway, `"code":"agent_failed"`)
+	p := start(t, newMemory(t), a, serve.Settings{Exchanges: proxy.Settings{Timeout: 50 * time.Millisecond}})
+	p.post("/agents/a", input("t", "r")).want(http.StatusGatewayTimeout, `"code":"agent_timeout"`)
+	same(t, p.ended(1), serve.TimedOut)
+	a.next()
+	go func() { c := a.next(); c.accept(); c.send(started("t", "r")) }()
+	answer := p.post("/agents/a", input("t", "r"))
+	same(t, answer.event(), "4 "+started("t", "r"))
+	answer.wantClosing("timeout")
+	same(t, p.ended(2), serve.TimedOut)
+}
