@@ -58,7 +58,7 @@ func (s *Server) run(q *request) {
 		return
 	}
 	s.stream(q, response{
-		view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), wait: !a.Local(), empty: runs.ErrNoEvents,
+		view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), wait: !a.Known, empty: runs.ErrNoEvents,
 	}, since)
 }
 

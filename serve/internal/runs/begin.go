@@ -29,11 +29,11 @@ type Attachment struct {
 	Stream string
 	// First is the position of the request.
 	First int64
+	// Known reports that Head knows whether the agent answers with events. Otherwise another
+	// process runs the agent, and the first event shows it.
+	Known bool
 	run   *run // nil if this process does not run it
 }
-
-// Local reports whether this process runs the agent, so that Head knows its answer.
-func (a *Attachment) Local() bool { return a.run != nil }
 
 // Head waits until it is known whether the agent answers with events. The error is that of
 // the agent, or that of ctx. If another process runs the agent, Head does not wait.
@@ -120,11 +120,16 @@ func (r *Runs) attached(ctx context.Context, q Request) (*Attachment, error) {
 	case !bytes.Equal(last.input, q.Body):
 		return nil, ErrDifferent
 	}
-	a := &Attachment{Stream: last.ID, First: last.First}
-	if x := r.current(q.Key); x != nil && x.stream == last.ID {
-		a.run = x
+	return r.attachment(q.Key, &last), nil
+}
+
+// attachment returns the attachment to an attempt.
+func (r *Runs) attachment(key store.Key, last *attempt) *Attachment {
+	a := &Attachment{Stream: last.ID, First: last.First, Known: last.started || last.cancelled}
+	if x := r.current(key); x != nil && x.stream == last.ID {
+		a.run, a.Known = x, true
 	}
-	return a, nil
+	return a
 }
 
 // holder returns the run id of the active run of a thread. It is ending if nothing of it is
@@ -178,7 +183,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	case !last.over() && !bytes.Equal(last.input, q.Body):
 		return nil, ErrDifferent
 	case !last.over():
-		return &Attachment{Stream: last.ID, First: last.First}, nil
+		return r.attachment(q.Key, &last), nil
 	}
 	if err := r.threads.admit(ctx, r.log, q.Key); err != nil {
 		return nil, err
@@ -205,7 +210,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	r.settings.Observer.RunBegan()
 	r.wake(q.Key)
 	go x.work(q)
-	return &Attachment{Stream: x.stream, First: x.first, run: x}, nil
+	return &Attachment{Stream: x.stream, First: x.first, Known: true, run: x}, nil
 }
 
 // abandonTime limits the time to close a request that may be in the log.
