@@ -1,0 +1,255 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/sqlite"
+)
+
+// The limits of runs, of threads and of requests that wait are kept, and each is said.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	p := start(t, newMemory(t), a, serve.Settings{Queue: true, Limits: serve.Limits{Runs: 2, Queued: 2, QueuedBytes: 4000, Threads: 2}})
+	c, first := p.begin(a, "t", "r")
+	second, _ := p.begin(a, "u", "r")
+	refused := p.post("/agents/a", input("v", "r"))
+	same(t, refused.header.Get("Retry-After"), "1")
+	refused.want(http.StatusServiceUnavailable, `"code":"too_many_runs"`)
+	second.send(finished("u", "r"))
+	second.end()
+	p.ended(1)
+	p.post("/agents/a", input("v", "r")).want(http.StatusForbidden, `"code":"too_many_threads"`)
+
+	waiting := make(chan *answer, 2)
+	for i := range 2 {
+		go func() { waiting <- p.post("/agents/a", input("t", "w"+string(rune('0'+i)))) }()
+		p.seen.until(t, "the request waits", func() bool { return p.seen.queued == i+1 })
+	}
+	p.post("/agents/a", input("t", "r3")).want(http.StatusServiceUnavailable, `"code":"too_many_queued"`)
+	c.send(finished("t", "r"))
+	c.end()
+	first.event()
+	for i := range 2 {
+		c := a.next()
+		c.accept()
+		c.send(started("t", "w"+string(rune('0'+i))))
+		c.end()
+		(<-waiting).event()
+	}
+	p.ended(4)
+	c, _ = p.begin(a, "t", "last")
+	large := strings.Replace(input("t", "large"), "Hello", strings.Repeat("x", 4000), 1)
+	p.post("/agents/a", large).want(http.StatusServiceUnavailable, `"code":"too_many_queued"`)
+	c.end()
+}
+
+// The same request attaches also while it waits: the agent is called once. A client that
+// leaves the queue is forgotten.
+func TestQueueAttaches(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{Queue: true})
+		c, first := p.begin(a, "t", "r")
+		answers := make(chan *answer, 5)
+		for i := range 3 {
+			go func() { answers <- p.post("/agents/a", input("t", "w")) }()
+			p.seen.until(t, "the request waits", func() bool { return p.seen.queued == i+1 })
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		q, _ := http.NewRequestWithContext(ctx, "POST", p.url+"/agents/a", strings.NewReader(input("t", "left")))
+		q.Header.Set("Content-Type", "application/json")
+		go http.DefaultClient.Do(q)
+		p.seen.until(t, "the request waits", func() bool { return p.seen.queued == 4 })
+		leave()
+		p.seen.until(t, "the client has left", func() bool { return p.seen.queued == 3 })
+		c.send(finished("t", "r"))
+		c.end()
+		first.event()
+		c = a.next()
+		same(t, c.body, input("t", "w"))
+		c.accept()
+		c.send(started("t", "w"), finished("t", "w"))
+		c.end()
+		for range 3 {
+			answer := <-answers
+			same(t, answer.status, http.StatusOK)
+			answer.events(2)
+			same(t, answer.text(), "")
+		}
+		same(t, p.ended(2), serve.Finished)
+		same(t, len(a.calls), 0)
+	})
+}
+
+// Two processes: a request waits for a run of the other one.
+func TestQueueOfTwo(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	one, two := start(t, log, a, serve.Settings{Queue: true}), start(t, log, a, serve.Settings{Queue: true})
+	c, first := one.begin(a, "t", "r")
+	waiting := make(chan *answer)
+	go func() { waiting <- two.post("/agents/a", input("t", "w")) }()
+	two.seen.until(t, "the request waits", func() bool { return two.seen.queued == 1 })
+	c.send(finished("t", "r"))
+	c.end()
+	first.event()
+	c = a.next()
+	c.accept()
+	c.send(started("t", "w"), finished("t", "w"))
+	c.end()
+	same(t, len((<-waiting).events(2)), 2)
+	same(t, two.ended(1), serve.Finished)
+}
+
+// Many clients send requests of one thread to two processes at the same time. Each run is
+// started once, and never two at a time.
+func TestConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	processes := []*process{start(t, log, a, serve.Settings{Queue: true}), start(t, log, a, serve.Settings{Queue: true})}
+	const runs, clients = 5, 4
+	bodies := make(chan string, runs*clients)
+	go func() {
+		for c := range a.calls {
+			bodies <- c.body
+			c.accept()
+			c.send(started("t", "x"))
+			if len(a.calls) > 0 {
+				t.Error("two runs at a time")
+			}
+			c.send(finished("t", "x"))
+			c.end()
+		}
+	}()
+	done := make(chan string, runs*clients)
+	for i := range runs * clients {
+		go func() {
+			answer := processes[i%2].post("/agents/a", input("t", "r"+string(rune('0'+i/clients))))
+			if answer.status != http.StatusOK {
+				t.Errorf("status %d", answer.status)
+			}
+			done <- strings.Join(answer.events(2), "\n")
+		}()
+	}
+	seen := map[string]int{}
+	for range runs * clients {
+		seen[<-done]++
+	}
+	same(t, len(seen), runs)
+	for _, n := range seen {
+		same(t, n, clients)
+	}
+	same(t, len(bodies), runs)
+}
+
+// While a Server drains, runs may end and readers stay. Then what is left is closed and said.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		c, first := p.begin(a, "t", "r")
+		_, second := p.begin(a, "u", "r")
+		reader := p.get("/threads/t/events?after=5")
+		ctx, cut := context.WithCancel(t.Context())
+		drained := make(chan error)
+		go func() { drained <- p.server.Drain(ctx) }()
+		for p.server.Check(t.Context()) == nil {
+			time.Sleep(time.Millisecond)
+		}
+		p.post("/agents/a", input("v", "r")).want(http.StatusServiceUnavailable, `"code":"unavailable"`)
+		c.send(finished("t", "r"))
+		c.end()
+		first.event()
+		same(t, first.text(), "")
+		p.ended(1)
+		cut()
+		var e *serve.DrainError
+		if err := <-drained; !errors.As(err, &e) || e.Ended != 1 {
+			t.Error(err)
+		}
+		second.wantClosing("shutdown")
+		same(t, p.ended(2), serve.ShutDown)
+		same(t, reader.text(), "")
+		same(t, p.server.Drain(t.Context()), nil)
+	})
+}
+
+// A second process cannot run agents on the same file. It can read.
+func TestSecondOfFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log.db")
+	a := newAgent(t)
+	var logs []store.Log
+	for range 2 {
+		log, err := sqlite.Open(t.Context(), file, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		logs = append(logs, log)
+	}
+	first := start(t, logs[0], a, serve.Settings{})
+	second, err := serve.New(serve.Settings{Log: logs[1], Agents: map[string]*url.URL{"a": a.url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if err := second.Start(t.Context()); !errors.Is(err, store.ErrLeased) {
+		t.Error(err)
+	}
+	reader := start(t, logs[1], nil, serve.Settings{})
+	answer := reader.get("/threads/t/events")
+	first.begin(a, "t", "r")
+	same(t, answer.event(), "2 "+started("t", "r"))
+	reader.post("/threads/t/runs/r/cancel", "").want(http.StatusOK, "cancelled")
+	same(t, first.ended(1), serve.Cancelled)
+}
+
+// A reader that does not read is dropped. Others are not delayed, and the run goes on.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{ReaderTimeout: 20 * time.Millisecond})
+	c, answer := p.begin(a, "t", "r")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.Write([]byte("GET /threads/t/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+	large := `{"type":"CUSTOM","name":"x","value":"` + strings.Repeat("x", 1<<20) + `"}`
+	for i := 0; ; i++ {
+		c.send(large)
+		answer.event()
+		p.seen.mu.Lock()
+		dropped := p.seen.dropped
+		p.seen.mu.Unlock()
+		if dropped == 1 {
+			break
+		}
+		if i > 200 {
+			t.Fatal("the reader was not dropped")
+		}
+	}
+	c.send(finished("t", "r"))
+	c.end()
+	answer.event()
+	same(t, answer.text(), "")
+	same(t, p.ended(1), serve.Finished)
+}
