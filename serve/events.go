@@ -33,6 +33,11 @@ func (s *Server) events(q *request) {
 		s.refuse(q, InvalidQuery, "view is raw or compact")
 		return
 	}
+	leave, ok := s.reader(q)
+	if !ok {
+		return
+	}
+	defer leave()
 	// What is wrong from the beginning is answered with a status.
 	if t, err := s.settings.Log.Thread(q.Context(), q.key()); err != nil && !errors.Is(err, store.ErrNoThread) {
 		s.fail(q, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
@@ -43,6 +44,15 @@ const (
 	AgentFailed      Refusal = "agent_failed"        // the agent could not be reached
 	AgentTimeout     Refusal = "agent_timeout"       // the agent did not answer in time
 	AgentAnswer      Refusal = "agent_not_streaming" // the agent did not answer with events
+
+	MalformedRequest = Refusal(guard.Malformed)    // the request can be read in several ways
+	Unauthorized     = Refusal(guard.Unauthorized) // the request has no token that is known
+	OriginRefused    = Refusal(guard.Origin)       // pages of this origin may not send requests
+	HostRefused      = Refusal(guard.Host)         // the Host is not one of this server
+	MediaType        = Refusal(guard.MediaType)    // the body is not JSON
+	BodyTooLarge     = Refusal(guard.BodyTooLarge) // the body is too large
+	BodyTimeout      = Refusal(guard.BodyTimeout)  // the body did not arrive in time
+	Overloaded       = Refusal(guard.Overloaded)   // too many bodies are being read
 )
 
 // status returns the HTTP status of a refusal.
@@ -95,6 +105,11 @@ func (s *Server) refuseWith(q *request, p problem) {
 		q.w.Header().Set("Retry-After", retryAfter)
 	}
 	s.write(q, p.Status, "application/problem+json", p)
+}
+
+// refuseGuarded answers a request that the guard refuses.
+func (s *Server) refuseGuarded(w http.ResponseWriter, r *http.Request, status int, code guard.Code, detail string) {
+	s.refuseWith(&request{Request: r, w: w}, problem{Status: status, Detail: detail, Code: Refusal(code)})
 }
 
 // answer answers a request with a JSON document.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/store"
 )
 
@@ -40,7 +41,7 @@ func routes() []route {
 // route serves a request. Ids in the path may contain slashes and dots, if they are escaped.
 // So package http's own router, which cleans paths and redirects, is not used.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	q := &request{Request: r, w: w}
+	q := &request{Request: r, w: w, tenant: guard.Tenant(r.Context())}
 	for i := range s.routes {
 		route := &s.routes[i]
 		ids, ok := route.match(r.URL.EscapedPath())

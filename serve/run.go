@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -32,7 +31,7 @@ func (s *Server) run(q *request) {
 		s.refuse(q, InvalidCursor, "Last-Event-ID is not an id that this path sent")
 		return
 	}
-	body, ok := s.body(q)
+	body, ok := s.guard.ReadBody(q.w, q.Request)
 	if !ok {
 		return
 	}
@@ -41,6 +40,11 @@ func (s *Server) run(q *request) {
 		s.refuse(q, InvalidInput, err.Error())
 		return
 	}
+	leave, ok := s.reader(q)
+	if !ok {
+		return
+	}
+	defer leave()
 	key := store.Key{Tenant: q.tenant, Thread: in.thread}
 	a, err := active.Begin(q.Context(), runs.Request{
 		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),
@@ -138,13 +142,4 @@ func readInput(body []byte) (in input, err error) {
 		*member.id = id
 	}
 	return in, nil
-}
-
-// body reads the body of a request. If it cannot, it has refused the request.
-func (s *Server) body(q *request) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, proxy.DefaultMaxRequestBytes))
-	if err != nil {
-		s.refuse(q, InvalidInput, "the body cannot be read")
-	}
-	return body, err == nil
 }

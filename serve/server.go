@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
@@ -18,6 +19,8 @@ type Server struct {
 	settings Settings
 	hub      *attach.Hub
 	caller   *proxy.Caller
+	guard    *guard.Guard
+	guarded  http.Handler
 	routes   []route
 	// runs is nil before Start, and without agents.
 	runs     atomic.Pointer[runs.Runs]
@@ -35,11 +38,16 @@ func New(s Settings) (*Server, error) {
 		return nil, err
 	}
 	v := &Server{settings: s, routes: routes(), heavy: make(chan struct{}, maxHeavy)}
+	s.Guard.Logger, s.Guard.Refuse = s.Logger, v.refuseGuarded
+	var err error
+	if v.guard, err = guard.New(s.Guard); err != nil {
+		return nil, err
+	}
+	v.guarded = v.guard.Wrap(http.HandlerFunc(v.route))
 	if len(s.Agents) > 0 {
 		if _, ok := s.Log.(store.Leaser); !ok {
 			return nil, errors.New("the log has no leases, which running agents needs")
 		}
-		var err error
 		if v.caller, err = proxy.NewCaller(s.Exchanges); err != nil {
 			return nil, err
 		}
@@ -49,7 +57,12 @@ func New(s Settings) (*Server, error) {
 }
 
 // ServeHTTP serves a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.route(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
+
+// CheckHost returns a handler for another address of the program, such as that of metrics,
+// that refuses the hosts that s refuses. If other machines may connect, it also accepts IP
+// addresses.
+func (s *Server) CheckHost(h http.Handler) http.Handler { return s.guard.CheckHost(h) }
 
 // Start takes the leases of the log, closes the runs that have no owner, and makes the agents
 // available. The error is store.ErrLeased if another process has the leases. Without agents,

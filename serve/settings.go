@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
@@ -27,6 +28,9 @@ type Settings struct {
 	// Queue makes a request wait while another run of its thread is active. Otherwise it
 	// is refused.
 	Queue bool
+	// Guard are the settings of what is checked before a request is served. Its Logger and
+	// Refuse are ignored.
+	Guard GuardSettings
 	// Restore are the options with which conversations are restored.
 	Restore restore.Options
 	// Limits are the limits of runs.
@@ -45,6 +49,12 @@ type Settings struct {
 
 // Limits are the limits of runs. Zero values mean the defaults.
 type Limits = runs.Limits
+
+// GuardSettings say which requests a Server accepts.
+type GuardSettings = guard.Settings
+
+// ErrTokens is in an error of New if the token file cannot be used.
+var ErrTokens = guard.ErrTokens
 
 // The default limits of times.
 const (

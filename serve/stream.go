@@ -75,6 +75,15 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 	}
 }
 
+// reader counts the client of a request as a reader until leave is called. If there are too
+// many readers, it refuses the request.
+func (s *Server) reader(q *request) (leave func(), ok bool) {
+	if leave, ok = s.guard.Reader(q.Context()); !ok {
+		s.refuse(q, TooManyReaders, "too many clients are reading")
+	}
+	return leave, ok
+}
+
 // A sender writes a response. Each write has a deadline: a client that does not read is
 // dropped, and can join again.
 type sender struct {

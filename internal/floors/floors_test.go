@@ -69,7 +69,7 @@ var floors = map[string][]string{
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},
 	"store/attach":                           {"store", "envelope/compact", "envelope/event/names", "envelope", "capture"},
-	"serve":                                  {"serve/internal/runs", "store/attach", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
+	"serve":                                  {"serve/internal/guard", "serve/internal/runs", "store/attach", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
 	"serve/internal/runs":                    {"store/attach", "store/transfer", "store", "capture/proxy", "capture"},
 	"store/storetest":                        {"store"},
 	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store/internal/leases", "store"},
