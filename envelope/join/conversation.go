@@ -1,8 +1,6 @@
 package join
 
 import (
-	"fmt"
-
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -11,18 +9,10 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// A Conversation is what the events so far led to.
-type Conversation struct {
-	// Messages and State are JSON texts, as package reduce writes them. An empty State means
-	// that no event or request set it; then there is no STATE_SNAPSHOT.
-	Messages, State []byte
-	// Changes are those of the Reducer.
-	Changes reduce.Changes
-}
-
-// conversation is a Conversation with what a prelude needs of its messages.
+// conversation is what a prelude needs of a conversation.
 type conversation struct {
-	Conversation
+	changes reduce.Changes
+	state   []byte // empty if there is none
 	// messages and calls are the first ones with the ids of what is open.
 	messages map[string]*message
 	calls    map[string]*call
@@ -33,6 +23,10 @@ type conversation struct {
 	odd                       []*message
 	hasActivity, hasReasoning bool   // in the snapshot
 	list                      []byte // the messages of the snapshot
+	// input are the ids of the messages in RUN_STARTED that are not found yet, and differs
+	// means that they are not those with which the snapshot begins.
+	input   []string
+	differs bool
 }
 
 // message is a message of the conversation. Its members are JSON texts.
@@ -47,9 +41,10 @@ type call struct {
 	name []byte
 }
 
-// read reads the messages of a conversation of which some things are open.
-func read(from Conversation, open []sequence.Open) (*conversation, error) {
-	c := &conversation{Conversation: from, messages: make(map[string]*message), calls: make(map[string]*call)}
+// read reads the messages of a conversation of which some things are open. It is that of a
+// run whose RUN_STARTED is given.
+func read(from *reduce.Reducer, open []sequence.Open, started []byte) *conversation {
+	c := &conversation{changes: from.Changes(), messages: make(map[string]*message), calls: make(map[string]*call)}
 	thinking := false
 	for _, o := range open {
 		switch {
@@ -61,15 +56,18 @@ func read(from Conversation, open []sequence.Open) (*conversation, error) {
 			c.messages[o.ID] = nil
 		}
 	}
-	var o strictjson.Object
-	list, err := strictjson.ReadText(&o, new(strictjson.Decoder), from.Messages)
-	if err != nil {
-		return nil, fmt.Errorf("the messages of the conversation: %w", err)
+	if c.changes.State {
+		c.state = from.AppendState(nil)
 	}
-	c.list = append(make([]byte, 0, len(from.Messages)), '[')
-	err = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+	messages := from.AppendMessages(nil)
+	var o strictjson.Object
+	// The Reducer wrote the text, so there is no error.
+	list, _ := strictjson.ReadText(&o, new(strictjson.Decoder), messages)
+	c.input = inputOf(started)
+	c.list = append(make([]byte, 0, len(messages)), '[')
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
 		m := readMessage(o)
-		if thinking && m.id == from.Changes.Message && m.role == event.RoleReasoning {
+		if thinking && m.id == c.changes.Message && m.role == event.RoleReasoning {
 			c.thinking, thinking = m, false
 			return nil
 		}
@@ -81,7 +79,21 @@ func read(from Conversation, open []sequence.Open) (*conversation, error) {
 		return nil
 	})
 	c.list = append(c.list, ']')
-	return c, err
+	c.differs = c.differs || len(c.input) > 0
+	return c
+}
+
+// inputOf returns the ids of the messages in the input of RUN_STARTED.
+func inputOf(started []byte) (ids []string) {
+	var o strictjson.Object
+	_, _ = strictjson.ReadText(&o, new(strictjson.Decoder), started) // it was read before
+	input, _ := o.Get("input")
+	list, _ := input.Member("messages")
+	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
+		ids = append(ids, o.Text("id"))
+		return nil
+	})
+	return ids
 }
 
 // readMessage reads the members of a message.
@@ -100,6 +112,10 @@ func readMessage(o *strictjson.Object) *message {
 func (c *conversation) note(m *message, o *strictjson.Object) {
 	c.hasActivity = c.hasActivity || m.role == event.RoleActivity
 	c.hasReasoning = c.hasReasoning || m.role == event.RoleReasoning
+	if len(c.input) > 0 {
+		c.differs = c.differs || c.input[0] != m.id
+		c.input = c.input[1:]
+	}
 	if known, needed := c.messages[m.id]; needed && known == nil {
 		c.messages[m.id] = m
 	}
@@ -156,10 +172,11 @@ func (c *conversation) lacks(open []sequence.Open) bool {
 	return false
 }
 
-// replaces reports whether a client with older messages of the thread may not end with the
-// right ones after a snapshot, which leaves the order of what it has.
+// replaces reports whether a client may not end with the right messages after a snapshot,
+// which leaves what a client has in its order. A client has the messages in RUN_STARTED, and
+// it may have older ones of the thread.
 func (c *conversation) replaces() bool {
-	return c.Changes.Inserted || c.Changes.Repeated || c.Changes.Thinking || c.Changes.Reasoning && !c.hasReasoning
+	return c.differs || c.changes.Moved || c.changes.Repeated || c.changes.Thinking || c.changes.Reasoning && !c.hasReasoning
 }
 
 // holds reports whether a snapshot with the message says whose a thing is that an event of

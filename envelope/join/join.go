@@ -8,22 +8,28 @@
 //
 // If the events of a run keep the rules that package sequence checks, a client that gets
 // the prelude and the events after it accepts them too. It ends with the messages and the
-// state of a client that got all events, whatever messages it had before. So a client that
-// lost its connection can join again.
+// state of a client that got all events, also if it has older messages of the thread: a
+// client that lost its connection can join again. A MESSAGES_SNAPSHOT leaves what a client
+// has in its order. If that could be another order than the right one, two events precede
+// the snapshot that make the reference client forget all messages.
 //
-// # What a client cannot know
+// # Limits
 //
-//   - Which agent a message of an earlier run belongs to, if events of the run say otherwise
-//     than the message does. A snapshot of the message would tell the client, but then the
-//     message differs. Such a client refuses the events. The same is true of a message that
-//     a tool call created, and of an id that a snapshot removed and the run uses again.
-//   - Where the message of THINKING events of AG-UI 0.x is that is open. It follows all
-//     others. Its id is the client's own.
-//   - Which tool calls of the run began before the client joined. If RUN_FINISHED does not
-//     name those that wait for a result, the client derives them from the events it saw.
-//   - Activities that the conversation lacks stay with a client that has them, unless a
-//     snapshot of the agent has removed them. The prelude says so in the metadata of
-//     MESSAGES_SNAPSHOT, which only the reference client reads; see Conversation.
+// There is no prelude past the limits of packages reduce and sequence, and of this one. And
+// these are not as if the client had got all events:
+//
+//   - Whom things belong to. A message of the snapshot belongs to the subagent that it names.
+//     If events of the run name another one, the client refuses them. That can only be so
+//     with messages of an earlier run, with those that a tool call created, and with ids that
+//     a snapshot of the agent removed and the run uses again.
+//   - The message that THINKING events of AG-UI 0.x have open follows all others.
+//   - If several messages have the same id, an event may change all of them or the first.
+//   - Tool calls that began before the client joined: if RUN_FINISHED does not name those
+//     that wait for a result, the client does not count them. Interrupts of earlier runs.
+//   - Messages of which the log does not tell, such as activities before a request that has
+//     the whole conversation: a client that has them keeps them, unless it has to forget all.
+//     Which activities the agent removed is in the metadata of MESSAGES_SNAPSHOT, which only
+//     the reference client 1.0.0 reads.
 package join
 
 import (

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
 )
 
@@ -15,10 +16,13 @@ type prelude struct {
 }
 
 // Prelude returns the events that a client gets which joins the run after the events so far:
-// JSON texts on one line each. There are none if the run has no RUN_STARTED. The error is
+// JSON texts on one line each. The Reducer has the conversation after the same events. There are none if the run has no RUN_STARTED. The error is
 // ErrLimit if a limit was exceeded.
-func (r *Run) Prelude(c Conversation) ([][]byte, error) {
-	if r.full || r.checker.Full() {
+func (r *Run) Prelude(from *reduce.Reducer) ([][]byte, error) {
+	switch {
+	case from.Full():
+		return nil, fmt.Errorf("%w: its messages, its state or its chunks exceed a limit of package reduce", ErrLimit)
+	case r.full || r.checker.Full():
 		return nil, fmt.Errorf("%w: its ids, or the events about its subagents, exceed a limit", ErrLimit)
 	}
 	if r.started == nil {
@@ -28,19 +32,15 @@ func (r *Run) Prelude(c Conversation) ([][]byte, error) {
 	if !r.Ended() {
 		open = r.checker.Open()
 	}
-	about, err := read(c, open)
-	if err != nil {
-		return nil, err
-	}
-	p := &prelude{Run: r, conversation: about}
+	p := &prelude{Run: r, conversation: read(from, open, r.started)}
 	p.add(r.started)
 	switch {
-	case about.lacks(open):
+	case p.lacks(open):
 		// The openers create messages, which the snapshot has to remove.
 		p.openAll(open, true)
 		p.forget()
 		p.snapshots(true)
-	case about.replaces():
+	case p.replaces():
 		p.forget()
 		p.snapshots(true)
 		p.openAll(open, false)
@@ -162,7 +162,7 @@ func (p *prelude) forget() {
 // snapshots writes the snapshots of the messages and of the state.
 func (p *prelude) snapshots(whole bool) {
 	metadata := ""
-	c := p.Changes
+	c := p.changes
 	switch {
 	case whole, c.AllActivities && !p.hasActivity:
 		metadata = all
@@ -179,7 +179,7 @@ func (p *prelude) snapshots(whole bool) {
 		p.add(fields{}.str("type", names.ActivityDelta).str("messageId", m.id).add("activityType", m.activityType).
 			add("patch", append(append([]byte("["), patch.object()...), ']')).object())
 	}
-	if len(p.State) > 0 {
-		p.add(fields{}.str("type", names.StateSnapshot).add("snapshot", p.State).object())
+	if len(p.state) > 0 {
+		p.add(fields{}.str("type", names.StateSnapshot).add("snapshot", p.state).object())
 	}
 }

@@ -65,6 +65,9 @@ func (s *stream) call(o owner) string {
 	if len(s.calls) > 0 && s.chance(60) {
 		id = pick(s, s.calls)
 	}
+	if known, ok := s.ownerOf(tool, id); ok && known != o && !s.g.has(OtherOwners) {
+		id = "t" + strconv.Itoa(s.names)
+	}
 	s.knowCall(id)
 	s.seed(tool, id, o)
 	f := fields{"id", quote(id), "type", `"function"`, "function", fields{"name", `"search"`, "arguments", s.delta(tool)}.object()}
@@ -119,7 +122,7 @@ func (s *stream) conversation() string {
 			}
 			role = pick(s, roles)
 		}
-		o, owned := s.owners[bucketOf(role)][id]
+		o, owned := s.ownerOf(bucketOf(role), id)
 		if !owned {
 			o = s.anyOwner()
 		}
@@ -174,6 +177,9 @@ func (s *stream) inputMessages() string {
 			}
 		}
 		o := s.anyOwner()
+		if known, ok := s.ownerOf(bucketOf(role), id); ok && !s.g.has(OtherOwners) {
+			o = known
+		}
 		s.seed(bucketOf(role), id, o)
 		f := fields{"id", quote(id), "role", quote(role), "content", s.content()}
 		switch role {

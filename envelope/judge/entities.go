@@ -40,6 +40,15 @@ func (s *stream) tag(o owner) owner {
 	return o
 }
 
+// ownerOf returns the owner on record of an entity, or else the one that its message names if
+// events may not say otherwise.
+func (s *stream) ownerOf(k kind, id string) (o owner, ok bool) {
+	if o, ok = s.owners[k][id]; !ok && !s.g.has(OtherOwners) {
+		o, ok = s.before[k][id]
+	}
+	return o, ok
+}
+
 // busy reports whether an entity is open.
 func (s *stream) busy(k kind, id string) bool {
 	return slices.Contains(s.open[k], id) || slices.ContainsFunc(s.lanes, func(l lane) bool { return l.kind == k && l.id == id })
@@ -103,6 +112,9 @@ func (s *stream) opening(k kind) (id string, tag owner, f fields) {
 	} else {
 		tag = s.tag(known)
 	}
+	if o, named := s.ownerOf(min(k, reasoning), id); named && !s.g.has(OtherOwners) {
+		known, tag = o, o
+	}
 	switch k {
 	case text:
 		role := "assistant"
@@ -121,16 +133,18 @@ func (s *stream) opening(k kind) (id string, tag owner, f fields) {
 			f = f.add("parentMessageId", quote(parent))
 			if !ok {
 				tag = s.tag(known)
-				if _, owned := s.owners[text][parent]; !owned {
+				if _, owned := s.owners[text][parent]; !owned || !s.g.has(OtherOwners) {
 					tag = known
 				}
 			}
 			s.know(parent, "assistant")
+			s.before[text][parent] = known
 		} else {
 			if s.may(Legacy, 10) {
 				f = f.add("parentMessageId", "null")
 			}
 			s.know(id, "assistant")
+			s.before[text][id] = known
 		}
 		s.knowCall(id)
 	case reasoning, span:
@@ -285,14 +299,14 @@ func (s *stream) encrypted() {
 	subtype, entity, o := "message", "m0", s.anyOwner()
 	if s.g.has(Tools) && len(s.calls) > 0 && s.chance(40) {
 		subtype, entity = "tool-call", pick(s, s.calls)
-		if known, ok := s.owners[tool][entity]; ok {
+		if known, ok := s.ownerOf(tool, entity); ok {
 			o = s.tag(known)
 		}
 	} else if len(s.ids) > 0 && s.chance(90) {
 		entity = pick(s, s.ids)
-		if known, ok := s.owners[text][entity]; ok {
+		if known, ok := s.ownerOf(text, entity); ok {
 			o = s.tag(known)
-		} else if known, ok := s.owners[reasoning][entity]; ok {
+		} else if known, ok := s.ownerOf(reasoning, entity); ok {
 			o = s.tag(known)
 		}
 	}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -32,6 +33,7 @@ const (
 	Failures                           // RUN_ERROR
 	OpenEnds                           // messages and calls open at RUN_ERROR, and streams without a terminal event
 	Inputs                             // the input of RUN_STARTED
+	OtherOwners                        // events that name another subagent than the message does, or none when they begin it
 )
 
 // These features are outside AG-UI 1.0 or differ between readers; they are in generated
@@ -116,9 +118,10 @@ type stream struct {
 	thinking int // 1 in a span of THINKING_*, 2 in a message
 
 	// The conversation's.
-	messages   map[string]string // roles by id
-	ids        []string          // of messages, in order
-	calls      []string          // ids of tool calls
+	before     [4]map[string]owner // of messages and calls, as their members or their messages say
+	messages   map[string]string   // roles by id
+	ids        []string            // of messages, in order
+	calls      []string            // ids of tool calls
 	state      any
 	contents   map[string]any // of activities
 	activities []string
@@ -176,6 +179,10 @@ func (s *stream) runs(n int) {
 func (s *stream) start() {
 	for k := range s.open {
 		s.open[k] = nil
+		if s.before[k] == nil {
+			s.before[k] = map[string]owner{}
+		}
+		maps.Copy(s.before[k], s.owners[k])
 		s.owners[k] = map[string]owner{}
 	}
 	s.lanes, s.steps, s.active, s.closed, s.thinking = nil, nil, nil, nil, 0

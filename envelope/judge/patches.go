@@ -40,6 +40,9 @@ func (s *stream) activity() {
 		f = f.add("replace", strconv.FormatBool(replace))
 	}
 	o := s.anyOwner()
+	if known, ok := s.ownerOf(activity, id); ok && !s.g.has(OtherOwners) {
+		o = known
+	}
 	if _, known := s.owners[activity][id]; !known || replace {
 		s.owners[activity][id] = o
 		s.setActivity(id, decode(content))
@@ -52,7 +55,7 @@ func (s *stream) activityDelta() {
 	id, o := "a0", s.anyOwner()
 	if len(s.activities) > 0 && s.chance(95) {
 		id = pick(s, s.activities)
-		if known, ok := s.owners[activity][id]; ok {
+		if known, ok := s.ownerOf(activity, id); ok {
 			o = s.tag(known)
 		}
 	}

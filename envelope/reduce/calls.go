@@ -196,10 +196,11 @@ func (r *Reducer) callResult(e *envelope.Event) {
 	if !r.reserve(e, m.bytes) {
 		return
 	}
+	r.added(id)
 	var n *node
 	if c, ok := r.conversation.calls.first(callID); ok {
 		n = r.conversation.insertResult(c.node, m)
-		r.changes.Inserted = r.changes.Inserted || n.next() != nil
+		r.changes.Moved = r.changes.Moved || n.next() != nil
 	} else {
 		n = r.conversation.push(m)
 	}

@@ -5,7 +5,6 @@ package reduce
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ func TestClientReduce(t *testing.T) {
 	for seed := range uint64(judge.Streams(2000)) {
 		events := judge.Generate(rand.New(rand.NewPCG(seed, 17)), judge.Generator{With: judge.Legacy})
 		r := New(Options{Dialect: Client})
-		apply(t, r, withoutBinaryResults(events)...)
+		apply(t, r, judge.WithoutBinaryResults(events)...)
 		check(t, r)
 		messages, state, err := j.Reduce(events)
 		if err != nil {
@@ -35,19 +34,6 @@ func TestClientReduce(t *testing.T) {
 			return
 		}
 	}
-}
-
-// withoutBinaryResults removes binary parts from tool results, where the client drops them
-// instead of converting them.
-func withoutBinaryResults(events []string) []string {
-	const part = `{"type":"binary","mimeType":"image/png","data":"QUJD","filename":"a.png"}`
-	cut := slices.Clone(events)
-	for i, text := range cut {
-		if strings.HasPrefix(text, `{"type":"TOOL_CALL_RESULT"`) {
-			cut[i] = strings.NewReplacer(","+part, "", part, "").Replace(text)
-		}
-	}
-	return cut
 }
 
 // withThinkingIDs returns the client's messages with the ids that a Reducer gives to

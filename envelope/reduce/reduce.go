@@ -65,6 +65,7 @@ type Reducer struct {
 	patches      jsonpatch.Budget // of the state and all activities
 	merges       int              // how many messages snapshots may still be merged with
 	changes      Changes
+	removed      removed
 	full         bool
 	found        []finding.Finding
 }
@@ -193,6 +194,7 @@ func (r *Reducer) reserve(e *envelope.Event, n int) bool {
 
 // add appends a message, if it fits.
 func (r *Reducer) add(e *envelope.Event, m *Message) *node {
+	r.added(m.id)
 	n := r.conversation.add(m)
 	r.fits(e, n != nil)
 	return n

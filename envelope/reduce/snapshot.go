@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
@@ -32,6 +33,11 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		omits.hasReasoning = omits.hasReasoning || m.role == event.RoleReasoning
 	}
 	r.changes.omit(&omits)
+	for _, m := range list {
+		if r.conversation.find(m.id) == nil {
+			r.added(m.id)
+		}
+	}
 	if r.updateAll(e, list, byID, &omits) || !r.mayMerge(e) {
 		return
 	}
@@ -46,6 +52,8 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 			merged = append(merged, m)
 		} else if omits.keeps(n.Message) {
 			merged = append(merged, n.Message)
+		} else {
+			r.removed.add(n.id)
 		}
 	}
 	for _, m := range list {
@@ -177,9 +185,9 @@ var errNotString = errors.New("not a string")
 // Changes are what events did to the messages that a client which missed the events cannot
 // know from a list of all messages.
 type Changes struct {
-	// Inserted means that a tool result of the current run precedes a message that was there
-	// before it.
-	Inserted bool
+	// Moved means that a message follows one that is newer: a tool result was put between
+	// others, or a message came back that a snapshot had removed.
+	Moved bool
 	// Repeated means that several messages have the same id.
 	Repeated bool
 	// Thinking means that there were THINKING events, whose messages have an id of their own
@@ -192,6 +200,8 @@ type Changes struct {
 	// others. AllActivities means all types.
 	Activities    []string
 	AllActivities bool
+	// State means that there is a state: a request or an event set or patched it.
+	State bool
 }
 
 // maxTypes is how many types of activities Changes lists at most, and maxTypeBytes the
@@ -207,6 +217,7 @@ func (r *Reducer) Changes() Changes {
 	c.Repeated = len(r.conversation.byID) < r.conversation.Len()
 	c.Message = r.upgrades.thinking.Message()
 	c.Activities = slices.Clone(c.Activities)
+	c.State = r.state.known || r.state.doc != nil
 	return c
 }
 
@@ -220,4 +231,35 @@ func (c *Changes) omit(o *omission) {
 		}
 	}
 	slices.Sort(c.Activities)
+}
+
+// added records that a message is added.
+func (r *Reducer) added(id string) { r.changes.Moved = r.changes.Moved || r.removed.has(id) }
+
+// removed has the ids of messages that snapshots removed, or many of them.
+type removed struct {
+	seed maphash.Seed
+	ids  map[uint64]struct{} // their hashes
+	all  bool                // there are more than maxRemoved
+}
+
+// maxRemoved is how many ids are remembered. Past it, every id counts as that of a removed
+// message.
+const maxRemoved = 1 << 16
+
+func (r *removed) add(id string) {
+	if r.ids == nil {
+		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]struct{})
+	}
+	if r.all = r.all || len(r.ids) == maxRemoved; !r.all {
+		r.ids[maphash.String(r.seed, id)] = struct{}{}
+	}
+}
+
+func (r *removed) has(id string) bool {
+	if r.ids == nil {
+		return false
+	}
+	_, ok := r.ids[maphash.String(r.seed, id)]
+	return ok || r.all
 }

@@ -2,8 +2,6 @@ package restore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/p20export/p20export/envelope/join"
 	"github.com/p20export/p20export/envelope/lineage"
@@ -13,7 +11,7 @@ import (
 
 // ErrTooLarge means that a run or its conversation exceeds a limit, so that a client cannot
 // join it.
-var ErrTooLarge = errors.New("the conversation is too large to be joined")
+var ErrTooLarge = join.ErrLimit
 
 // Live is a restored conversation that goes on with the events of its run. A client can join
 // the run with a prelude, as package envelope/join defines it.
@@ -62,17 +60,5 @@ func (l *Live) Ended() bool { return l.replay.join.Ended() }
 // Prelude returns the events with which a client joins the run after Position: JSON texts on
 // one line each. The error is ErrTooLarge if a limit was exceeded.
 func (l *Live) Prelude() ([][]byte, error) {
-	r := l.replay.reducer
-	if r.Full() {
-		return nil, fmt.Errorf("%w: its messages, its state or its chunks exceed a limit of package reduce", ErrTooLarge)
-	}
-	c := join.Conversation{Messages: r.AppendMessages(nil), Changes: r.Changes()}
-	if state := r.AppendState(nil); r.HasState() || string(state) != "{}" {
-		c.State = state
-	}
-	prelude, err := l.replay.join.Prelude(c)
-	if errors.Is(err, join.ErrLimit) {
-		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
-	return prelude, err
+	return l.replay.join.Prelude(l.replay.reducer)
 }
