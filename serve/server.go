@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/serve/internal/guard"
@@ -25,6 +26,8 @@ type Server struct {
 	// runs is nil before Start, and without agents.
 	runs     atomic.Pointer[runs.Runs]
 	draining atomic.Bool
+	// ending counts the responses that end with their run.
+	ending counter
 	// heavy limits the requests that build a lineage or a conversation in memory.
 	heavy chan struct{}
 }
@@ -140,6 +143,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
+	// The runs have ended then, but their last events may be on the way.
+	defer s.ending.wait(lastEvents)
 	e := DrainError{Ended: r.Drain(ctx)}
 	var captures *proxy.DrainError
 	if errors.As(s.caller.Drain(ctx), &captures) {
@@ -150,6 +155,10 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	return nil
 }
+
+// lastEvents is the time that readers of runs have to receive the last events. Runs of other
+// processes do not end in this time.
+const lastEvents = 2 * time.Second
 
 // Close ends everything at once and gives back the leases. Call Drain first. It does not
 // close the log.

@@ -34,6 +34,10 @@ const comment = ":\n\n"
 func (s *Server) stream(q *request, p response, since time.Time) {
 	s.settings.Observer.Reading(p.view, 1)
 	defer s.settings.Observer.Reading(p.view, -1)
+	if !p.endless {
+		s.ending.add(1)
+		defer s.ending.add(-1)
+	}
 	t := &sender{server: s, request: q, control: http.NewResponseController(q.w)}
 	// A later request on the connection must not have the deadline.
 	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }()
