@@ -93,3 +93,29 @@ func TestCancelBeforeHead(t *testing.T) {
 		}
 	})
 }
+
+// A run that never pauses can be cancelled by another process.
+func TestCancelBusy(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		owner := start(t, log, a, serve.Settings{})
+		other := start(t, log, nil, serve.Settings{})
+		c, answer := owner.begin(a, "t", "r")
+		go func() {
+			for {
+				select {
+				case <-c.over:
+					return
+				default:
+					c.send(step(1))
+				}
+			}
+		}()
+		answer.events(20)
+		other.post("/threads/t/runs/r/cancel", "").want(http.StatusOK, "cancelled")
+		same(t, owner.ended(1), serve.Cancelled)
+		list := entries(t, log, "t")
+		same(t, list[len(list)-1], "end cancelled")
+	})
+}
