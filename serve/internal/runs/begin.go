@@ -94,6 +94,9 @@ func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
 			if err != nil {
 				return nil, err
 			}
+			if id == q.RunID {
+				continue // the same request came a moment earlier, and its run has begun since
+			}
 			if !ending || time.Since(since) > finishTime {
 				return nil, &BusyError{id}
 			}
