@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
 )
 
 // The runs of a process that was killed are closed by another one, and runs of other programs
@@ -103,4 +105,50 @@ func TestFenced(t *testing.T) {
 	<-c.left
 	same(t, p.ended(1), serve.Cancelled)
 	same(t, len(entries(t, log, "t")), 3)
+}
+
+// losing is a log whose leases can be lost, as those of a database that restarts.
+type losing struct {
+	*memory.Log
+	lost  func(name string)
+	taken chan string
+}
+
+func (l *losing) Leases(ctx context.Context, lost func(name string)) (store.Leases, error) {
+	l.lost = lost
+	leases, err := l.Log.Leases(ctx, nil)
+	return &losingLeases{leases, l}, err
+}
+
+// losingLeases remember the name of the first lease.
+type losingLeases struct {
+	store.Leases
+	log *losing
+}
+
+func (l *losingLeases) Take(ctx context.Context, name string) (bool, error) {
+	select {
+	case l.log.taken <- name:
+	default:
+	}
+	return l.Leases.Take(ctx, name)
+}
+
+// A process that loses the lease of a thread leaves the agent, and appends nothing more: the
+// run is that of the next holder, who closes it.
+func TestLeaseLost(t *testing.T) {
+	t.Parallel()
+	memory := newMemory(t)
+	log := &losing{Log: memory, taken: make(chan string, 1)}
+	a := newAgent(t)
+	first, second := start(t, log, a, serve.Settings{}), start(t, memory, a, serve.Settings{})
+	c, answer := first.begin(a, "t", "r")
+	log.lost("another")
+	c.send(step(1))
+	same(t, answer.event(), "3 "+step(1))
+	log.lost(<-log.taken)
+	<-c.left
+	same(t, first.ended(1), serve.Lost)
+	answer.wantClosing("owner_lost")
+	second.seen.until(t, "the run is closed", func() bool { return second.seen.orphans+first.seen.orphans == 1 })
 }
