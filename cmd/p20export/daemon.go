@@ -29,7 +29,7 @@ type daemon struct {
 	// about are attributes of the line "listening".
 	about []any
 	// prepare does what has to be done before the daemon listens, until ctx is done.
-	prepare func(ctx context.Context)
+	prepare func(ctx context.Context) error
 	// check checks the address that the daemon listens on.
 	check func(at net.Addr) error
 	// start starts work in the background when the daemon listens.
@@ -54,8 +54,10 @@ func (d *daemon) run(ctx context.Context) error {
 		defer server.Close()
 		about = append(about, "metrics", l.Addr().String())
 	}
-	_ = d.monitor.Check() // which writes to the log; requests are served anyway
-	if d.prepare(ctx); ctx.Err() != nil {
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	l, err := d.flags.Listen("listen", d.flags.Address)

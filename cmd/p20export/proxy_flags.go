@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/store"
@@ -21,7 +22,7 @@ import (
 func (fl *proxyFlags) settings(cmd *cobra.Command) (s proxy.Settings, err error) {
 	s = proxy.Settings{
 		Tool: capture.Tool(build.Tool()), MaxBytes: fl.maxBytes, QueueBytes: fl.queueBytes, MaxRequestBytes: fl.service.MaxRequestBytes,
-		MaxExchanges: int(min(fl.exchanges, 1<<30)), Timeout: fl.timeout, AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,
+		MaxExchanges: count(fl.exchanges), Timeout: fl.timeout, AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,
 	}
 	if err := fl.service.Check(cmd); err != nil {
 		return s, err
@@ -105,5 +106,5 @@ func (fl *proxyFlags) openLog(cmd *cobra.Command) (store.Log, error) {
 	if fl.store.url == "" {
 		return nil, errors.New("--store is empty; name the log with sqlite:FILE or postgres://USER@HOST/DATABASE")
 	}
-	return fl.captures.openLog(cmd.Context(), fl.store)
+	return fl.captures.openLog(cmd.Context(), fl.store, logs.Create)
 }

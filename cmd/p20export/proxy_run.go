@@ -65,7 +65,11 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	d := daemon{
 		flags: fl.service, log: log, monitor: o.Monitor, certificate: certificate,
 		handler: p, checkHost: p.CheckHost, about: about,
-		prepare: func(ctx context.Context) { service.Recover(ctx, store, settings.Tool, log) },
+		prepare: func(ctx context.Context) error {
+			_ = o.Check() // which writes to the log; the traffic is passed on anyway
+			service.Recover(ctx, store, settings.Tool, log)
+			return nil
+		},
 		check: func(at net.Addr) error {
 			warnOfLimit(log, "max-exchanges", filesOfExchange, fl.exchanges)
 			return checkLoop(fl.upstream, at)

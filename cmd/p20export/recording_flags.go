@@ -61,8 +61,8 @@ func (fl *recordingFlags) open() (*service.Store, error) {
 	return s, nil
 }
 
-// openLog opens a log that the server appends to, and creates it if it does not exist.
-func (fl *recordingFlags) openLog(ctx context.Context, s *storeFlags) (store.Log, error) {
+// openLog opens the log of a server.
+func (fl *recordingFlags) openLog(ctx context.Context, s *storeFlags, mode logs.Mode) (store.Log, error) {
 	address, err := s.parse(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (fl *recordingFlags) openLog(ctx context.Context, s *storeFlags) (store.Log
 	if isFile && fl.contains(file) {
 		return nil, fmt.Errorf("--store %s is in --captures %s; name a file outside it, because everything in --captures is checked as a capture", finding.Quote(address.String()), finding.Quote(fl.dir))
 	}
-	log, err := s.open(ctx, logs.Create)
+	log, err := s.open(ctx, mode)
 	if err != nil || !isFile {
 		return log, err
 	}

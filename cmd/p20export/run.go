@@ -92,7 +92,7 @@ const (
 
 // commands lists the subcommands of the root command in the order of the help.
 var commands = []command{
-	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"discover", groupRecord, newDiscover},
+	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"serve", groupRecord, newServe}, {"discover", groupRecord, newDiscover},
 	{"replay", groupRecord, newReplay},
 	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune}, {"log", groupStore, newLog},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact}, {"lineage", groupExamine, newLineage},

@@ -53,9 +53,10 @@ func TestScripts(t *testing.T) {
 			return os.Symlink(captures, filepath.Join(e.WorkDir, ".captures"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve":      serve,
+			"serve":      serveFile,
 			"start":      start,
 			"await":      await,
+			"get":        get,
 			"signal":     sendSignal,
 			"ended":      ended,
 			"interrupt":  interrupt,
@@ -73,7 +74,7 @@ func TestScripts(t *testing.T) {
 // the file. It sets $URL, and $HOST to the host and port. With hold, the response stays open
 // until the client disconnects; with cut, the connection is aborted after the file. The path
 // and headers of the last request are written to the file request.txt.
-func serve(ts *testscript.TestScript, _ bool, args []string) {
+func serveFile(ts *testscript.TestScript, _ bool, args []string) {
 	body := ts.ReadFile(args[0])
 	status, contentType, hold, cut := http.StatusOK, "text/event-stream", false, false
 	for _, arg := range args[1:] {

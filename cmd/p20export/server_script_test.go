@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,19 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(s.await(ts, `"msg":"listening"`)), &line))
 	ts.Setenv("SERVER", "http://"+line.Address)
 	ts.Setenv("METRICS", "http://"+line.Metrics)
+}
+
+// get URL gets a document, whose body is written to the file body.txt.
+func get(ts *testscript.TestScript, _ bool, args []string) {
+	response, err := http.Get(args[0])
+	ts.Check(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	if response.StatusCode != http.StatusOK {
+		ts.Fatalf("%s\n%s", response.Status, body)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("body.txt"), body, 0o644))
 }
 
 // await PATTERN waits until the server logs a line that matches.

@@ -176,21 +176,29 @@ var sample = regexp.MustCompile(`(?m)^(p20export_\w+)(?:\{(.*?)\})? `)
 // metricNames lists the metrics of servers with their labels.
 func metricNames(t *testing.T) (list []string) {
 	t.Helper()
-	m := monitor.NewProxy(nil, nil, func() int64 { return 0 })
-	m.Ended(proxy.Exchange{})
-	m.Frozen("")
-	m.Refused(0)
-	m.LogAppended(1, true)
-	m.Logged("")
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	for _, found := range sample.FindAllStringSubmatch(w.Body.String(), -1) {
-		name := found[1]
-		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(found[2], -1) {
-			name += " " + label[1]
-		}
-		if !slices.Contains(list, name) {
-			list = append(list, name)
+	none := func() int64 { return 0 }
+	p := monitor.NewProxy(nil, nil, none)
+	p.Ended(proxy.Exchange{})
+	p.Frozen("")
+	p.Refused(0)
+	p.LogAppended(1, true)
+	p.Logged("")
+	s := monitor.NewServe(nil, nil, none)
+	s.RunEnded("", 0)
+	s.Reading("", 0)
+	s.Joined("", 0)
+	s.Refused("")
+	for _, m := range []*monitor.Monitor{p.Monitor, s.Monitor} {
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		for _, found := range sample.FindAllStringSubmatch(w.Body.String(), -1) {
+			name := found[1]
+			for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(found[2], -1) {
+				name += " " + label[1]
+			}
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
 		}
 	}
 	return list

@@ -36,3 +36,12 @@ func (f *watchedFile) Append(ctx context.Context, key store.Key, after int64, en
 	}
 	return f.Log.Append(ctx, key, after, entries)
 }
+
+// Leases implements store.Leaser.
+func (f *watchedFile) Leases(ctx context.Context, lost func(string)) (store.Leases, error) {
+	leaser, ok := f.Log.(store.Leaser)
+	if !ok {
+		return nil, errors.New("the log has no leases")
+	}
+	return leaser.Leases(ctx, lost)
+}

@@ -31,7 +31,7 @@ var floors = map[string][]string{
 		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/logs", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
-		"store/transfer", "store/restore", "store", "envelope/lineage", "envelope/event", "envelope/compact", "envelope/sequence", "envelope/reduce", "envelope", "capture/proxy", "capture/recovery", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
+		"serve", "store/transfer", "store/restore", "store", "envelope/lineage", "envelope/event", "envelope/compact", "envelope/sequence", "envelope/reduce", "envelope", "capture/proxy", "capture/recovery", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"schema", "docs",
@@ -42,7 +42,7 @@ var floors = map[string][]string{
 	"cmd/p20export/internal/logs":            {"store/postgres", "store/sqlite", "store"},
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
-	"cmd/p20export/internal/monitor":         {"capture/proxy", "capture"},
+	"cmd/p20export/internal/monitor":         {"serve", "capture/proxy", "capture"},
 	"cmd/p20export/internal/service":         {"store/transfer", "store", "project/freeze", "project", "capture/proxy", "capture/recovery", "capture/inputs", "capture"},
 	"cmd/p20export/internal/signals":         {},
 	"discovery":                              {},

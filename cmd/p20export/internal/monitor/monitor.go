@@ -57,14 +57,23 @@ func newMonitor(probe Probe, log *slog.Logger, dropped func() int64) *Monitor {
 // newHistogram returns a native histogram that also has classic buckets with the given upper
 // bounds.
 func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{
+	return prometheus.NewHistogram(histogramOpts(name, help, buckets))
+}
+
+// newHistogramVec is like newHistogram with a label.
+func newHistogramVec(name, help string, buckets []float64, label string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(histogramOpts(name, help, buckets), []string{label})
+}
+
+func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
 		Name:                            name,
 		Help:                            help,
 		Buckets:                         buckets,
 		NativeHistogramBucketFactor:     1.1,
 		NativeHistogramMaxBucketNumber:  160,
 		NativeHistogramMinResetDuration: time.Hour,
-	})
+	}
 }
 
 // Serving makes the server ready.

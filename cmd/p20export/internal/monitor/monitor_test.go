@@ -21,11 +21,23 @@ import (
 func none() int64 { return 0 }
 
 // get returns the status and the body of the answer to a GET request.
-func get(t *testing.T, m *Proxy, path string) (int, string) {
+func get(t *testing.T, m *Monitor, path string) (int, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w.Code, w.Body.String()
+}
+
+// ownMetrics returns the samples of the metrics of this program, without buckets.
+func ownMetrics(t *testing.T, m *Monitor) (samples []string) {
+	t.Helper()
+	_, text := get(t, m, "/metrics")
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "p20export_") && !strings.Contains(line, "_bucket{") {
+			samples = append(samples, strings.TrimSpace(line))
+		}
+	}
+	return samples
 }
 
 // The server is ready while it serves and the store can be written. The log says when that
@@ -37,10 +49,10 @@ func TestReady(t *testing.T) {
 	m.patience = time.Hour
 	check := func(when string, want int) {
 		t.Helper()
-		if got, text := get(t, m, "/readyz"); got != want {
+		if got, text := get(t, m.Monitor, "/readyz"); got != want {
 			t.Errorf("%s: status %d, want %d: %s", when, got, want, text)
 		}
-		if got, _ := get(t, m, "/healthz"); got != http.StatusOK {
+		if got, _ := get(t, m.Monitor, "/healthz"); got != http.StatusOK {
 			t.Errorf("%s: health is %d", when, got)
 		}
 	}
@@ -81,14 +93,14 @@ func TestReadyHangs(t *testing.T) {
 	m.Serving()
 	m.patience = 0
 	for range 3 {
-		if status, _ := get(t, m, "/readyz"); status != 503 {
+		if status, _ := get(t, m.Monitor, "/readyz"); status != 503 {
 			t.Errorf("status %d", status)
 		}
 	}
 	m.patience = time.Hour
 	ready := make(chan int)
 	go func() {
-		status, _ := get(t, m, "/readyz")
+		status, _ := get(t, m.Monitor, "/readyz")
 		ready <- status
 	}()
 	answer <- nil
@@ -114,7 +126,7 @@ func TestReadyHangs(t *testing.T) {
 func TestHandlerRefuses(t *testing.T) {
 	m := NewProxy(nil, nil, none)
 	for path, want := range map[string]int{"/": 404, "/debug/pprof/": 404} {
-		if got, _ := get(t, m, path); got != want {
+		if got, _ := get(t, m.Monitor, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}

@@ -1,0 +1,129 @@
+package monitor
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/p20export/p20export/serve"
+)
+
+// Serve is the monitor of a server of threads. It is a serve.Observer, and its Exchanges are
+// a proxy.Observer.
+type Serve struct {
+	*Monitor
+	// Exchanges counts the requests to agents.
+	Exchanges *Recording
+
+	runs           *prometheus.CounterVec
+	runTime        prometheus.Histogram
+	active, queued prometheus.Gauge
+	entries        prometheus.Counter
+	appendTime     prometheus.Histogram
+	appendErrors   prometheus.Counter
+	orphans        prometheus.Counter
+
+	readers  *prometheus.GaugeVec
+	joinTime *prometheus.HistogramVec
+	delivery prometheus.Histogram
+	sent     prometheus.Counter
+	dropped  prometheus.Counter
+	refused  *prometheus.CounterVec
+}
+
+// The upper bounds of the classic buckets of histograms, in seconds.
+var (
+	runBuckets      = []float64{0.1, 1, 5, 15, 60, 300, 900, 3600}
+	appendBuckets   = []float64{250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1, 10}
+	deliveryBuckets = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1}
+	joinBuckets     = []float64{1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 200e-3, 500e-3, 1, 5}
+)
+
+// NewServe returns a monitor of a server of threads. probe checks whether the log can be
+// used. dropped returns the number of log lines that were dropped.
+func NewServe(probe func() error, log *slog.Logger, dropped func() int64) *Serve {
+	m := newMonitor(Probe{Check: probe, Fails: "the log cannot be used", Works: "the log can be used again"}, log, dropped)
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "p20export_serve_" + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "p20export_serve_" + name, Help: help})
+	}
+	s := &Serve{
+		Monitor: m, Exchanges: newRecording(m.registry),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "p20export_serve_runs_total",
+			Help: "Requests of runs that were accepted and have ended, by outcome.",
+		}, []string{"outcome"}),
+		runTime:      newHistogram("p20export_serve_run_seconds", "Time from accepting the request of a run until its end is in the log.", runBuckets),
+		active:       gauge("runs_active", "Runs that this process executes."),
+		queued:       gauge("runs_queued", "Requests that wait for the active run of their thread."),
+		entries:      counter("entries_total", "Entries of runs appended to the log."),
+		appendTime:   newHistogram("p20export_serve_append_seconds", "Time of an append to the log, until the entries are durable.", appendBuckets),
+		appendErrors: counter("append_errors_total", "Appends to the log that failed. They are tried again."),
+		orphans:      counter("orphans_closed_total", "Runs that this process closed because their process no longer runs."),
+		readers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "p20export_serve_readers",
+			Help: "Clients that read events, by what they read.",
+		}, []string{"view"}),
+		joinTime: newHistogramVec("p20export_serve_join_seconds", "Time from the request of a reader until its first bytes.", joinBuckets, "view"),
+		delivery: newHistogram("p20export_serve_delivery_seconds", "Time from receiving events from the log until a reader takes them.", deliveryBuckets),
+		sent:     counter("sent_bytes_total", "Bytes of events sent to readers."),
+		dropped:  counter("readers_dropped_total", "Readers that were disconnected because they did not read."),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "p20export_serve_refused_total",
+			Help: "Requests that were refused, by the code of the answer.",
+		}, []string{"code"}),
+	}
+	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans,
+		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused)
+	return s
+}
+
+// RunBegan implements serve.Observer.
+func (s *Serve) RunBegan() { s.active.Inc() }
+
+// RunEnded implements serve.Observer.
+func (s *Serve) RunEnded(outcome serve.Outcome, took time.Duration) {
+	s.active.Dec()
+	s.runs.WithLabelValues(string(outcome)).Inc()
+	s.runTime.Observe(took.Seconds())
+}
+
+// RunsQueued implements serve.Observer.
+func (s *Serve) RunsQueued(delta int) { s.queued.Add(float64(delta)) }
+
+// Appended implements serve.Observer.
+func (s *Serve) Appended(entries int, took time.Duration) {
+	s.entries.Add(float64(entries))
+	s.appendTime.Observe(took.Seconds())
+}
+
+// AppendFailed implements serve.Observer.
+func (s *Serve) AppendFailed(error) { s.appendErrors.Inc() }
+
+// OrphansClosed implements serve.Observer.
+func (s *Serve) OrphansClosed(n int) { s.orphans.Add(float64(n)) }
+
+// Reading implements serve.Observer.
+func (s *Serve) Reading(view serve.View, delta int) {
+	s.readers.WithLabelValues(string(view)).Add(float64(delta))
+}
+
+// Joined implements serve.Observer.
+func (s *Serve) Joined(view serve.View, took time.Duration) {
+	s.joinTime.WithLabelValues(string(view)).Observe(took.Seconds())
+}
+
+// Delivered implements serve.Observer.
+func (s *Serve) Delivered(took time.Duration) { s.delivery.Observe(took.Seconds()) }
+
+// Sent implements serve.Observer.
+func (s *Serve) Sent(bytes int) { s.sent.Add(float64(bytes)) }
+
+// ReaderDropped implements serve.Observer.
+func (s *Serve) ReaderDropped() { s.dropped.Inc() }
+
+// Refused implements serve.Observer.
+func (s *Serve) Refused(code serve.Refusal) { s.refused.WithLabelValues(string(code)).Inc() }

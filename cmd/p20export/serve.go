@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/finding"
+)
+
+// The values of --thread-policy.
+const (
+	policyRefuse = "refuse"
+	policyQueue  = "queue"
+)
+
+type serveFlags struct {
+	service *cli.Service
+	store   *storeFlags
+
+	upstreams []string
+	captures  recordingFlags
+	recording bool // whether --captures is given
+	policy    string
+	runTime   time.Duration
+
+	tokens           string
+	origins, proxies []string
+
+	runs, queued, threads, readers int64
+	readerTime                     time.Duration
+}
+
+func newServe() *cobra.Command {
+	fl := serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve --store URL --listen ADDRESS [--upstream NAME=URL]...",
+		Short: "Run agents so that clients can leave, join and come back",
+		Long: `Serve the threads of an event log over HTTP, and run agents in them. A client
+that reloads, loses its network or joins late gets the history and then the live
+events, none missing and none twice. Any AG-UI agent will do, unchanged. Point
+the front end at http://ADDRESS/agents/NAME instead of at the agent.
+
+  POST /agents/NAME                 run the agent, or attach to the same run
+  POST /threads/ID/connect          what a client needs to join a thread, then
+                                    the live events
+  GET /threads/ID/events            all events; Last-Event-ID or ?after=
+                                    continues, ?view=compact is shorter
+  POST /threads/ID/runs/RUN/cancel  end a run
+  GET /threads                      list threads
+  GET /threads/ID/runs              the runs of a thread and their lineage
+  GET /threads/ID/restore           messages and state after a run
+
+A run belongs to the server, not to the client that started it: it goes on when
+the client leaves. An event reaches a client only when it is durable in the log.
+The same request sent again attaches to its run and does not start another.
+Without --upstream, serve only reads.
+
+At most one run at a time is active in a thread. --thread-policy says what
+happens to a request for another: refuse answers 409, and queue makes it wait.
+
+With --captures, each run is also recorded as a capture, as proxy does. What
+serve itself adds to a run, such as the end of a run whose server was killed, is
+marked in the log, and is never part of a capture or of an artifact.
+
+Several servers can share one PostgreSQL log; each run belongs to one of them,
+and clients can join it at any. A SQLite log can have one server that runs
+agents; the second says so and ends with status 3. Runs of a server that was
+killed are closed in the log by the next one, with a RUN_ERROR that says so.
+
+Without --token-file and --trusted-proxy, whoever can connect can read all
+threads of --tenant. A line of the file of --token-file is TENANT sha256:HEX,
+with the SHA-256 of a random token; clients send the token as
+Authorization: Bearer. The peers of --trusted-proxy name the tenant in the
+header P20export-Tenant. A tenant sees only its own threads.
+
+Without --allow-remote, ADDRESS must be a loopback address, and requests whose
+Host header names another machine are refused, unless --allow-host names it. A
+page in a browser can send requests only if it has the same origin, or if
+--allow-origin gives its origin.
+
+After SIGTERM, SIGINT or SIGHUP, new runs are refused, and the program ends when
+all active ones have ended. After --drain, or at a second signal half a second
+or more after the first, the rest are ended with a RUN_ERROR.
+
+Standard error has no content of messages and no header values.
+--metrics serves /metrics for Prometheus, /healthz and /readyz.
+` + serverExitHelp("runs", "the program could not start, or could not go on"),
+		Example: `  p20export serve --store sqlite:events.db --listen 127.0.0.1:8080 \
+      --upstream chat=http://127.0.0.1:8011/
+  p20export serve --store postgres://agents@db/agents --listen 127.0.0.1:8080 \
+      --upstream chat=http://127.0.0.1:8011/ --captures captures \
+      --trusted-proxy 127.0.0.1 --metrics 127.0.0.1:9090
+  p20export serve --store sqlite:events.db --listen 127.0.0.1:8080 \
+      --upstream chat=http://127.0.0.1:8011/ --token-file tokens \
+      --allow-origin http://localhost:5173`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%s is not expected: serve has only flags; name an agent with --upstream NAME=URL", finding.Quote(args[0]))
+			}
+			return nil
+		},
+	}
+	fl.service = cli.AddService(cmd, "runs", maxInput)
+	fl.store = addStoreFlags(cmd)
+	fl.captures.add(cmd, "also record runs as captures in `DIR`, created if it does not exist")
+	flags := cmd.Flags()
+	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file (default: the tenant without a name)"
+	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
+	flags.StringVar(&fl.policy, "thread-policy", policyRefuse, "what to do with a run while another is active in its thread: `refuse|queue`")
+	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, such as 90s or 5m (default: no limit)")
+	flags.StringVar(&fl.tokens, "token-file", "", "accept only clients with a token of `FILE`; its lines are TENANT sha256:HEX")
+	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant (repeatable)")
+	flags.StringArrayVar(&fl.origins, "allow-origin", nil, "let pages of this `ORIGIN` use the server, such as http://localhost:5173 (repeatable)")
+	flags.Var(cli.Number(&fl.runs, "runs"), "max-runs", "refuse runs while `N` are active")
+	flags.Var(cli.Number(&fl.queued, "requests"), "max-queued", "refuse runs while `N` requests wait for their threads")
+	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (default: no limit)")
+	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`")
+	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`; it can join again")
+	cli.Complete(cmd, "thread-policy", policyRefuse, policyQueue)
+	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-queued", "max-threads", "max-readers", "reader-timeout"} {
+		cli.Complete(cmd, name)
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cli.Require(cmd, "listen")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return fl.run(cmd) }
+	return cmd
+}

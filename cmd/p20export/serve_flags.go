@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/capture/replay"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/serve"
+)
+
+// agentName matches the name of an agent, which is a segment of a path.
+var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
+
+// agents parses the values of --upstream.
+func (fl *serveFlags) agents() (map[string]*url.URL, error) {
+	agents := make(map[string]*url.URL, len(fl.upstreams))
+	for _, value := range fl.upstreams {
+		name, address, ok := strings.Cut(value, "=")
+		switch _, twice := agents[name]; {
+		case !ok || strings.Contains(name, "/"): // the rest may contain a password
+			return nil, errors.New("--upstream must be NAME=URL, such as chat=http://127.0.0.1:8011/")
+		case !agentName().MatchString(name):
+			return nil, fmt.Errorf("--upstream %s: the name must have 1 to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit", finding.Quote(name))
+		case twice:
+			return nil, fmt.Errorf("--upstream %s is given twice; give each agent a name of its own", finding.Quote(name))
+		}
+		agent, err := parseUpstream(address)
+		if err != nil {
+			return nil, err
+		}
+		agents[name] = agent
+	}
+	return agents, nil
+}
+
+// trusted parses the values of --trusted-proxy.
+func (fl *serveFlags) trusted() (list []netip.Prefix, err error) {
+	for _, value := range fl.proxies {
+		prefix, err := netip.ParsePrefix(value)
+		if address, err2 := netip.ParseAddr(value); err2 == nil {
+			prefix, err = address.Prefix(address.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxy %s must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8", finding.Quote(value))
+		}
+		if prefix != prefix.Masked() {
+			return nil, fmt.Errorf("--trusted-proxy %s has bits after the length of its prefix; did you mean %s?", finding.Quote(value), prefix.Masked())
+		}
+		list = append(list, prefix)
+	}
+	return list, nil
+}
+
+// allowedOrigins parses the values of --allow-origin.
+func (fl *serveFlags) allowedOrigins() (list []string, err error) {
+	for _, value := range fl.origins {
+		if value == replay.AnyOrigin {
+			return nil, errors.New("--allow-origin * would let every page in the browser of a visitor use the threads; name each origin")
+		}
+		origin, err := replay.ParseOrigin(value)
+		if err != nil {
+			return nil, fmt.Errorf("--allow-origin %s: %w", finding.Quote(value), err)
+		}
+		list = append(list, origin)
+	}
+	return list, nil
+}
+
+// check checks the flags that are not checked elsewhere.
+func (fl *serveFlags) check(cmd *cobra.Command) error {
+	if err := fl.service.Check(cmd); err != nil {
+		return err
+	}
+	changed := cmd.Flags().Changed
+	switch {
+	case fl.policy != policyRefuse && fl.policy != policyQueue:
+		return fmt.Errorf("--thread-policy %s: must be %s or %s", finding.Quote(fl.policy), policyRefuse, policyQueue)
+	case fl.queued > 0 && fl.policy != policyQueue:
+		return errors.New("--max-queued needs --thread-policy queue; otherwise no request waits")
+	case fl.runTime < 0:
+		return errors.New("--run-timeout cannot be negative; without it there is no limit")
+	case changed("reader-timeout") && fl.readerTime <= 0:
+		return errors.New("--reader-timeout must be positive, such as 30s")
+	case changed("token-file") && fl.tokens == "":
+		return errors.New("--token-file is empty; name the file with the tokens")
+	case fl.tokens != "" && fl.store.tenant != "":
+		return errors.New("give either --tenant or --token-file: the file names the tenant of each token")
+	}
+	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-threads"} {
+		if len(fl.upstreams) == 0 && changed(name) {
+			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run", name)
+		}
+	}
+	if !changed("captures") && changed("label") {
+		return errors.New("--label needs --captures DIR, which keeps captures")
+	}
+	return nil
+}
+
+// settings returns the settings that the flags describe, without what has to be opened.
+func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error) {
+	if err := fl.check(cmd); err != nil {
+		return s, err
+	}
+	s = serve.Settings{
+		Queue:         fl.policy == policyQueue,
+		Limits:        serve.Limits{Runs: count(fl.runs), Queued: count(fl.queued), Threads: fl.threads},
+		ReaderTimeout: fl.readerTime,
+		Exchanges:     proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs)},
+		Guard: serve.GuardSettings{
+			TokenFile: fl.tokens, Tenant: fl.store.tenant,
+			AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,
+			MaxRequestBytes: fl.service.MaxRequestBytes, MaxReaders: count(fl.readers),
+		},
+	}
+	if s.Agents, err = fl.agents(); err != nil {
+		return s, err
+	}
+	if s.Guard.TrustedProxies, err = fl.trusted(); err != nil {
+		return s, err
+	}
+	if s.Guard.AllowedOrigins, err = fl.allowedOrigins(); err != nil {
+		return s, err
+	}
+	if fl.recording = cmd.Flags().Changed("captures"); fl.recording {
+		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel)
+	}
+	return s, err
+}
+
+// count returns the value of a flag as an int.
+func count(n int64) int { return int(min(n, 1<<30)) }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/logs"
+	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
+	"github.com/p20export/p20export/cmd/p20export/internal/service"
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// run checks the flags, serves until a signal, and drains.
+func (fl *serveFlags) run(cmd *cobra.Command) error {
+	settings, err := fl.settings(cmd)
+	if err != nil {
+		return err
+	}
+	certificate, err := fl.service.LoadCertificate()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errServe, err)
+	}
+	if settings.Log, err = fl.openLog(cmd.Context()); err != nil {
+		return err
+	}
+	defer settings.Log.Close()
+	var captures *service.Store
+	if fl.recording {
+		if captures, err = fl.captures.open(); err != nil {
+			return err
+		}
+		defer captures.Close()
+		settings.Exchanges.Captures = captures.Root
+	}
+	log, out := monitor.OpenLog(cmd.ErrOrStderr(), fl.service.LogFormat)
+	defer out.Close()
+	var server *serve.Server
+	m := monitor.NewServe(func() error { return server.Check(cmd.Context()) }, log, out.Dropped)
+	settings.Logger, settings.Observer = log, m
+	settings.Exchanges.Log, settings.Exchanges.Observer = log, m.Exchanges
+	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {
+		return fmt.Errorf("%w: --token-file: %w\nnext: give a file with lines TENANT sha256:HEX that only its owner can change", errServe, err)
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", errServe, err)
+	}
+	defer server.Close()
+	about := []any{"store", fl.store.address.String(), "agents", slices.Sorted(maps.Keys(settings.Agents))}
+	if fl.recording {
+		about = append(about, "captures", fl.captures.dir)
+	}
+	d := daemon{
+		flags: fl.service, log: log, monitor: m.Monitor, certificate: certificate,
+		handler: server, checkHost: server.CheckHost, about: about,
+		prepare: func(ctx context.Context) error {
+			if captures != nil {
+				service.Recover(ctx, captures, settings.Exchanges.Tool, log)
+			}
+			return fl.started(server.Start(ctx))
+		},
+		check: func(at net.Addr) error {
+			for _, agent := range settings.Agents {
+				if err := checkLoop(agent.String(), at); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		start: func() {},
+		drain: func(ctx context.Context) ([]any, error) {
+			if e, ok := errors.AsType[*serve.DrainError](server.Drain(ctx)); ok {
+				return []any{"cut_off", e.Ended}, nil
+			}
+			return nil, nil
+		},
+	}
+	return d.run(cmd.Context())
+}
+
+// openLog opens the log. It is created only if there are agents: a reader of a log that does
+// not exist is more likely a mistake.
+func (fl *serveFlags) openLog(ctx context.Context) (store.Log, error) {
+	mode := logs.Existing
+	if len(fl.upstreams) > 0 {
+		mode = logs.Create
+	}
+	return fl.captures.openLog(ctx, fl.store, mode)
+}
+
+// started returns the error for a server that could not begin to run agents.
+func (fl *serveFlags) started(err error) error {
+	switch {
+	case errors.Is(err, store.ErrLeased):
+		return fmt.Errorf("%w: %s: %w\nnext: stop the other server, or use a PostgreSQL log, which several servers can share; without --upstream, any number of servers can read a SQLite log", errServe, fl.store.address, err)
+	case err != nil:
+		return fl.store.failed(err)
+	}
+	return nil
+}

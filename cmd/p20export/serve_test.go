@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// Every flag of serve is checked before anything is created. The error names the flag and
+// says what to give instead.
+func TestServeRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"file", "cap/capture.json"} {
+		testkit.Write(t, name, strings.Repeat("no log\n", 100))
+	}
+	used, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	busy := used.Addr().String()
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"extra", 2, `"extra" is not expected: serve has only flags; name an agent with --upstream NAME=URL`},
+		{"--upstream http://u:secret@h/?a=b", 2, "--upstream must be NAME=URL, such as chat=http://127.0.0.1:8011/"},
+		{"--upstream secret", 2, "--upstream must be NAME=URL"},
+		{"--upstream =http://h/", 2, `--upstream "": the name must have 1 to 64 letters, digits`},
+		{"--upstream .=http://h/", 2, `--upstream ".": the name must`},
+		{"--upstream a%2Fb=http://h/", 2, `--upstream "a%2Fb": the name must`},
+		{"--upstream a=http://h/ --upstream a=http://i/", 2, `--upstream "a" is given twice; give each agent a name of its own`},
+		{"--upstream b=ftp://h", 2, `--upstream "ftp://h" must be the URL of the agent, such as http://127.0.0.1:8011/`},
+		{"--upstream b=http://u:secret@h/", 2, "--upstream cannot have a user or a password"},
+		{"--thread-policy wait", 2, `--thread-policy "wait": must be refuse or queue`},
+		{"--max-queued 3", 2, "--max-queued needs --thread-policy queue; otherwise no request waits"},
+		{"--run-timeout -1s", 2, "--run-timeout cannot be negative; without it there is no limit"},
+		{"--run-timeout 5", 2, `"--run-timeout" flag: give a unit, such as 5s`},
+		{"--reader-timeout 0s", 2, "--reader-timeout must be positive, such as 30s"},
+		{"--max-runs 0", 2, `"--max-runs" flag: must be a number of runs, at least 1`},
+		{"--max-readers x", 2, `"--max-readers" flag: must be a number of readers, at least 1`},
+		{"--max-threads -1", 2, `"--max-threads" flag: must be a number of threads, at least 1`},
+		{"--token-file=", 2, "--token-file is empty; name the file with the tokens"},
+		{"--token-file file --tenant a", 2, "give either --tenant or --token-file: the file names the tenant of each token"},
+		{"--token-file none", 3, "cannot serve: --token-file: the tokens cannot be read: none does not exist\nnext: give a file with lines"},
+		{"--token-file file", 3, "cannot serve: --token-file: the tokens cannot be read: the token file file: line 1"},
+		{"--trusted-proxy nginx", 2, `--trusted-proxy "nginx" must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8`},
+		{"--trusted-proxy 10.1.2.3/8", 2, `--trusted-proxy "10.1.2.3/8" has bits after the length of its prefix; did you mean 10.0.0.0/8?`},
+		{"--allow-origin *", 2, "--allow-origin * would let every page in the browser of a visitor use the threads; name each origin"},
+		{"--allow-origin example.com", 2, `--allow-origin "example.com": an origin is a scheme, a host and a port`},
+		{"--allow-host h:80", 2, `--allow-host "h:80" must be the name or the address of a host, without a port`},
+		{"--listen 0.0.0.0:0", 2, `--listen "0.0.0.0:0" is not a loopback address`},
+		{"--metrics 0.0.0.0:0", 2, `--metrics "0.0.0.0:0" is not a loopback address`},
+		{"--drain -1s", 2, "--drain cannot be negative; 0s cuts open runs off at once"},
+		{"--tls-cert file", 2, "give both --tls-cert and --tls-key, or neither"},
+		{"--tls-cert file --tls-key file", 3, "cannot serve: --tls-cert"},
+		{"--label a=b", 2, "--label needs --captures DIR, which keeps captures"},
+		{"--captures=", 2, "--captures is empty; name a directory for the captures"},
+		{"--captures cap", 2, "--captures cap is a capture; nothing may be written there"},
+		{"--captures file", 3, "cannot serve: --captures: file is not a directory"},
+		{"--captures c --label stream=a", 2, "--label stream: p20export itself sets this label; choose another key"},
+		{"--captures . --store sqlite:x.db", 2, `--store "sqlite:x.db" is in --captures "."; name a file outside it`},
+		{"--store x.db", 2, "--store: not the URL of a log"},
+		{"--store postgres://me:secret@localhost/x", 2, "--store contains a password"},
+		{"--store sqlite:file", 3, "cannot use the log"},
+		{"--store sqlite:none/x.db", 3, "cannot use the log"},
+		{"--listen " + busy, 3, "address already in use"},
+		{"--metrics " + busy, 3, "next: stop the other program, or choose another port; port 0 is a free port"},
+		{"--listen " + busy + " --upstream b=http://" + busy, 3, "address already in use"},
+	} {
+		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db", "--upstream", "a=http://127.0.0.1:1/"}, strings.Fields(test.args)...)
+		var stderr bytes.Buffer
+		status := run(args, io.Discard, &stderr)
+		if got := stderr.String(); status != test.status || !strings.Contains(got, test.want) || strings.Contains(got, "secret") {
+			t.Errorf("%s: exit status %d, want %d and %s\n%s", test.args, status, test.status, test.want, got)
+		}
+		if _, err := os.Lstat("events.db"); err == nil && test.status == 2 {
+			t.Errorf("%s: something was created", test.args)
+		}
+		for _, name := range []string{"events.db", "events.db-serve"} {
+			os.Remove(name)
+		}
+	}
+	// Without agents, serve only reads.
+	for args, want := range map[string]string{
+		"--captures c":                     "--captures needs --upstream NAME=URL, which names an agent to run",
+		"--thread-policy queue":            "--thread-policy needs --upstream NAME=URL",
+		"--run-timeout 5s --max-runs 3":    "--run-timeout needs --upstream NAME=URL",
+		"":                                 "next: check --store",
+		"--store=":                         "name the log with --store sqlite:FILE or --store postgres://USER@HOST/DATABASE, or in P20EXPORT_STORE",
+		"--tenant a --allow-origin http:/": "an origin is a scheme, a host and a port",
+	} {
+		var stderr bytes.Buffer
+		status := run(append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db"}, strings.Fields(args)...), io.Discard, &stderr)
+		if got := stderr.String(); status == 0 || !strings.Contains(got, want) {
+			t.Errorf("%s: exit status %d, want %s\n%s", args, status, want, got)
+		}
+		if _, err := os.Lstat("events.db"); err == nil {
+			t.Errorf("%s: a log was created", args)
+		}
+	}
+}
