@@ -108,6 +108,7 @@ var floors = map[string][]string{
 	"internal/bench":                         {"artifact"},
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},
+	"internal/bench/logs":                    {"store/sqlite", "store/postgres", "store/memory", "store"},
 	"internal/bench/store":                   {"store/transfer", "store/restore", "store/sqlite", "store/postgres", "store/memory", "store", "project", "capture/inputs", "capture"},
 }
 
@@ -146,7 +147,7 @@ var kept = map[string][]string{
 	"github.com/prometheus":                    {"cmd/p20export/internal/monitor"},
 	"github.com/invopop/jsonschema":            {"cmd/p20export/internal/generate/schema"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
-	"github.com/jackc":                         {"store/postgres", "internal/bench/store"},
+	"github.com/jackc":                         {"store/postgres", "internal/bench/logs"},
 	"modernc.org":                              {"store/sqlite"},
 }
 

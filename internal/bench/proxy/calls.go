@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // tracedEvents is the number of events of the stream whose system calls are counted.
@@ -71,13 +72,13 @@ func (s *settings) trace(ctx context.Context, name string) (counted count, err e
 	if err != nil {
 		return count{}, err
 	}
-	defer func() { err = errors.Join(err, agent.stop()) }()
+	defer func() { err = errors.Join(err, agent.Stop()) }()
 	c, err := s.startContender(ctx, name, url, "strace", "-f", "-y", "-qq", "-ttt", "-e", "signal=none", "-s", "0", "-o", out)
 	if err != nil {
 		return count{}, err
 	}
 	started := time.Now()
-	_, err = s.measure(ctx, c, load{streams: 1, plan: plan{Events: tracedEvents, Rate: rate}})
+	_, err = s.measure(ctx, c, load{streams: 1, Plan: traffic.Plan{Events: tracedEvents, Rate: rate}})
 	ended := time.Now()
 	if err = errors.Join(err, c.close()); err != nil {
 		return count{}, err

@@ -13,17 +13,20 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // A load is what the client asks for in one measurement.
 type load struct {
 	streams int
-	plan
+	traffic.Plan
 	skip int // events at the start of each stream whose latency does not count
 }
 
 // size returns the number of bytes of each stream.
-func (l load) size() int64 { return int64(len(opening) + l.Events*eventSize + len(closing)) }
+func (l load) size() int64 {
+	return int64(len(traffic.Opening) + l.Events*traffic.EventSize + len(traffic.Closing))
+}
 
 // measureAll starts the agent and the contenders, and measures the load with each contender in
 // turn. Each round begins with another contender.
@@ -32,7 +35,7 @@ func (s *settings) measureAll(ctx context.Context, l load, names []string) (cont
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, agent.stop()) }()
+	defer func() { err = errors.Join(err, agent.Stop()) }()
 	for _, name := range names {
 		c, err := s.startContender(ctx, name, url)
 		if err != nil {
@@ -62,7 +65,7 @@ func (s *settings) measureAll(ctx context.Context, l load, names []string) (cont
 		}
 	}
 	for _, c := range contenders {
-		if c.rss, err = c.peak(); err != nil {
+		if c.rss, err = c.process.Peak(); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +79,7 @@ func (s *settings) measure(ctx context.Context, c *contender, l load) (result, e
 	if err != nil {
 		return r, err
 	}
-	used, err := c.cpu()
+	used, err := c.process.CPU()
 	if err != nil {
 		return r, err
 	}
@@ -97,7 +100,7 @@ func (s *settings) measure(ctx context.Context, c *contender, l load) (result, e
 	if c.captures != "" {
 		for range l.streams {
 			select {
-			case at := <-c.process.stored:
+			case at := <-c.process.Stored:
 				r.stored = max(r.stored, at.Sub(ended).Seconds())
 			case <-time.After(5 * time.Minute):
 				return r, errors.New("an exchange is not stored after five minutes")
@@ -109,7 +112,7 @@ func (s *settings) measure(ctx context.Context, c *contender, l load) (result, e
 			return r, err
 		}
 	}
-	spent, err := c.cpu()
+	spent, err := c.process.CPU()
 	r.cpu = spent - used
 	return r, err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // TestMain lets the test program be the agent, the client and the bare proxy.
@@ -50,9 +51,9 @@ func TestMeasure(t *testing.T) {
 	t.Parallel()
 	s := &settings{dir: t.TempDir(), only: []string{direct, bareProxy}, rounds: 2}
 	for _, l := range []load{
-		{streams: 2, plan: plan{Events: 20, Rate: 1000}, skip: 5},
-		{streams: 3, plan: plan{Events: 1000}},
-		{streams: 3, plan: plan{Events: 1001, Block: 4096}},
+		{streams: 2, Plan: traffic.Plan{Events: 20, Rate: 1000}, skip: 5},
+		{streams: 3, Plan: traffic.Plan{Events: 1000}},
+		{streams: 3, Plan: traffic.Plan{Events: 1001, Block: 4096}},
 	} {
 		contenders, err := s.measureAll(t.Context(), l, s.only)
 		if err != nil {
@@ -75,18 +76,6 @@ func TestMeasure(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestEvent(t *testing.T) {
-	t.Parallel()
-	event := appendEvent(nil, 1795287361000)
-	stamp, err := stampOf(event)
-	if len(event) != eventSize || stamp != 1795287361000 || err != nil {
-		t.Errorf("the event has %d bytes, want %d, and the stamp %d, %v", len(event), eventSize, stamp, err)
-	}
-	if _, err := stampOf([]byte(opening)); err == nil {
-		t.Error("an event without a stamp is accepted")
 	}
 }
 

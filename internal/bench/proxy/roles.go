@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -20,72 +18,14 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // roles are the other processes of a measurement.
 var roles = map[string]func(context.Context, []string) error{
-	"agent":  agent,
+	"agent":  traffic.Agent,
 	"client": client,
 	"bare":   bare,
-}
-
-// agent serves the streams that are asked for. It prints its address.
-func agent(ctx context.Context, _ []string) error {
-	return serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var in input
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Cache-Control", "no-cache")
-		if err := send(r.Context(), w, in.ForwardedProps); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-}
-
-// send writes a stream.
-func send(ctx context.Context, w http.ResponseWriter, p plan) error {
-	control := http.NewResponseController(w)
-	write := func(b []byte) error {
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-		return control.Flush()
-	}
-	if err := write([]byte(opening)); err != nil {
-		return err
-	}
-	var b []byte
-	if p.Rate > 0 {
-		pause := time.Second / time.Duration(p.Rate)
-		next := time.Now().Add(rand.N(pause))
-		timer := time.NewTimer(0)
-		defer timer.Stop()
-		for range p.Events {
-			timer.Reset(time.Until(next))
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if err := write(appendEvent(b[:0], page.Now())); err != nil {
-				return err
-			}
-			next = next.Add(pause)
-		}
-	} else {
-		for i := range p.Events {
-			if b = appendEvent(b, int64(i)); len(b) >= p.Block || i == p.Events-1 {
-				if err := write(b); err != nil {
-					return err
-				}
-				b = b[:0]
-			}
-		}
-	}
-	return write([]byte(closing))
 }
 
 // bare is the proxy that a few lines of Go make.
@@ -101,7 +41,7 @@ func bare(ctx context.Context, args []string) error {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
 	}
-	return serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return traffic.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Otherwise the server closes the body of the request when the response begins. The
 		// transport, which has sent all of it but not yet read its end, then fails.
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
@@ -109,22 +49,6 @@ func bare(ctx context.Context, args []string) error {
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-}
-
-// serve listens on a free port of the loopback interface, prints its address, and serves until
-// the context ends.
-func serve(ctx context.Context, h http.Handler) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Println(listener.Addr())
-	server := &http.Server{Handler: h}
-	context.AfterFunc(ctx, func() { server.Close() })
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }
 
 // received is what the client reports.
@@ -141,7 +65,7 @@ func client(ctx context.Context, args []string) error {
 	url := flags.String("url", "", "the URL of the agent or of a proxy")
 	streams := flags.Int("streams", 1, "the number of streams at the same time")
 	skip := flags.Int("skip", 0, "the number of events at the start of each stream whose latency is not reported")
-	var p plan
+	var p traffic.Plan
 	flags.IntVar(&p.Events, "events", 1, "the number of events of each stream")
 	flags.IntVar(&p.Rate, "rate", 0, "the number of events in a second; 0: as many as possible")
 	flags.IntVar(&p.Block, "block", 0, "the number of bytes that the agent writes at once; 0: one event")
@@ -171,8 +95,8 @@ func client(ctx context.Context, args []string) error {
 }
 
 // stream reads one stream.
-func (r *received) stream(ctx context.Context, transport http.RoundTripper, url string, p plan, number, skip int) error {
-	body, err := p.request(number)
+func (r *received) stream(ctx context.Context, transport http.RoundTripper, url string, p traffic.Plan, number, skip int) error {
+	body, err := p.Request("bench", fmt.Sprintf("run-%d", number))
 	if err != nil {
 		return err
 	}
@@ -197,7 +121,7 @@ func (r *received) stream(ctx context.Context, transport http.RoundTripper, url 
 		r.Bytes, err = io.CopyBuffer(sum, response.Body, make([]byte, 64<<10))
 		r.Checksums = []uint32{sum.Sum32()}
 	}
-	if want := int64(len(opening) + p.Events*eventSize + len(closing)); err == nil && r.Bytes != want {
+	if want := int64(len(traffic.Opening) + p.Events*traffic.EventSize + len(traffic.Closing)); err == nil && r.Bytes != want {
 		return fmt.Errorf("%s: %d bytes arrived, want %d", url, r.Bytes, want)
 	}
 	return err
@@ -219,13 +143,13 @@ func (r *received) measure(body io.Reader, events, skip int) error {
 				break
 			}
 			rest = later
-			if !bytes.HasPrefix(event, []byte(before)) {
+			if !bytes.HasPrefix(event, []byte(traffic.Before)) {
 				continue
 			}
 			if seen++; seen <= skip {
 				continue
 			}
-			sent, err := stampOf(event)
+			sent, err := traffic.StampOf(event)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // tables measures the tables of the page. Each function returns the text of one.
@@ -33,7 +34,7 @@ func latency(ctx context.Context, s *settings) (string, error) {
 	t.WriteString(page.Row("streams", "between client and agent", "p50 (ms)", "p99 (ms)", "added p50 (ms)", "added p99 (ms)", "CPU (µs per event)", "peak RSS (MiB)", "stored whole"))
 	t.WriteString("|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, streams := range []int{1, 20} {
-		l := load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * rate), Rate: rate}, skip: rate / 2}
+		l := load{streams: streams, Plan: traffic.Plan{Events: int(s.duration.Seconds() * rate), Rate: rate}, skip: rate / 2}
 		contenders, err := s.measureAll(ctx, l, s.without(largeQueue))
 		if err != nil {
 			return "", err
@@ -68,7 +69,7 @@ func throughput(ctx context.Context, s *settings) (string, error) {
 		label         string
 		events, block int
 	}{{"each event", s.events, 0}, {"32 KiB", 5 * s.events, 32 << 10}} {
-		l := load{streams: streams, plan: plan{Events: writes.events, Block: writes.block}}
+		l := load{streams: streams, Plan: traffic.Plan{Events: writes.events, Block: writes.block}}
 		contenders, err := s.measureAll(ctx, l, s.only)
 		if err != nil {
 			return "", err
@@ -105,7 +106,7 @@ func memory(ctx context.Context, s *settings) (string, error) {
 	names := s.without(direct, recorder(syncs[1]), recorder(syncs[2]), largeQueue)
 	for _, streams := range []int{1, 100, 1000} {
 		const slow = 10 // events in a second
-		contenders, err := once.measureAll(ctx, load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * slow), Rate: slow}}, names)
+		contenders, err := once.measureAll(ctx, load{streams: streams, Plan: traffic.Plan{Events: int(s.duration.Seconds() * slow), Rate: slow}}, names)
 		if err != nil {
 			return "", err
 		}

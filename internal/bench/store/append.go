@@ -109,19 +109,19 @@ func (r *rate) run(ctx context.Context, t target, thread string, batch int, dead
 
 // appends measures how many events a second can be appended.
 func appends(ctx context.Context, s *settings) (_ string, err error) {
-	logs, err := s.openAll(ctx)
+	all, err := s.openAll(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, closeAll(logs)) }()
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	dir, err := os.MkdirTemp(s.dir, "files-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	names, targets := []string{diskName}, []target{disk{dir}}
-	for _, l := range logs {
-		names, targets = append(names, l.name), append(targets, l)
+	for _, l := range all {
+		names, targets = append(names, l.Name), append(targets, l)
 	}
 	var t strings.Builder
 	t.WriteString(page.Row("events in an append", "threads", "log", "events/s", "MB/s", "p50 (ms)", "p99 (ms)", "events/s, "+diskName+" = 1"))

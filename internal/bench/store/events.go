@@ -127,7 +127,7 @@ func (w *writer) write(ctx context.Context, n, batch int) error {
 		entries := w.entries(min(batch, n))
 		last, err := w.Append(ctx, store.Key{Thread: w.thread}, w.after, entries)
 		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+			return fmt.Errorf("%s: %w", w.Name, err)
 		}
 		w.after, n = last, n-len(entries)
 	}

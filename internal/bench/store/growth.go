@@ -51,12 +51,12 @@ func (s *settings) grow(ctx context.Context, t *strings.Builder, name string) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, empty.close()) }()
+	defer func() { err = errors.Join(err, empty.CloseAndRemove()) }()
 	full, err := s.open(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, full.close()) }()
+	defer func() { err = errors.Join(err, full.CloseAndRemove()) }()
 	begun := time.Now()
 	size := s.fill / fillThreads
 	for i := range fillThreads {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/captures"
+	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
 )
 
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.followed, "followed", 2000, "the number of events that another process follows")
 	large := flags.String("large", "1G", "the size of the capture that is imported and exported")
 	only := flags.String("only", "", "measure only these tables, separated by commas: "+strings.Join(tableNames(), ", "))
-	logs := flags.String("logs", "", "measure only these, separated by commas: "+strings.Join(logNames(), ", "))
+	chosen := flags.String("logs", "", "measure only these, separated by commas: "+strings.Join(logs.Names(), ", "))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -78,10 +79,10 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.logs, err = page.Choose(*logs, logNames()); err != nil {
+	if s.logs, err = page.Choose(*chosen, logs.Names()); err != nil {
 		return err
 	}
-	if s.postgres == "" && s.measures(postgresLog) {
+	if s.postgres == "" && s.measures(logs.Postgres) {
 		return errors.New("there is no PostgreSQL server; run this program with store/postgres/server.sh, or choose other logs")
 	}
 	if s.dir, err = filepath.Abs(s.dir); err != nil {

@@ -26,7 +26,7 @@ func (l *log) read(ctx context.Context, thread string) (reading, error) {
 	begun := time.Now()
 	for e, err := range l.Read(ctx, store.Key{Thread: thread}, 0) {
 		if err != nil {
-			return r, fmt.Errorf("%s: %w", l.name, err)
+			return r, fmt.Errorf("%s: %w", l.Name, err)
 		}
 		r.entries++
 		r.bytes += int64(len(e.Data))
@@ -37,39 +37,39 @@ func (l *log) read(ctx context.Context, thread string) (reading, error) {
 
 // replay measures how fast a thread is read, before and after it was packed.
 func replay(ctx context.Context, s *settings) (_ string, err error) {
-	logs, err := s.openAll(ctx)
+	all, err := s.openAll(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, closeAll(logs)) }()
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	const thread = "replay"
-	for _, l := range logs {
+	for _, l := range all {
 		if err := l.newWriter(thread).write(ctx, s.replay, fillBatch); err != nil {
 			return "", err
 		}
 	}
-	plain, err := s.readings(ctx, logs, thread)
+	plain, err := s.readings(ctx, all, thread)
 	if err != nil {
 		return "", err
 	}
-	packing := make([]string, len(logs))
-	for i, l := range logs {
+	packing := make([]string, len(all))
+	for i, l := range all {
 		begun := time.Now()
 		p, err := l.Pack(ctx, store.Key{Thread: thread})
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", l.name, err)
+			return "", fmt.Errorf("%s: %w", l.Name, err)
 		}
 		packing[i] = page.Number(float64(p.Bytes) / time.Since(begun).Seconds() / 1e6)
 	}
-	packed, err := s.readings(ctx, logs, thread)
+	packed, err := s.readings(ctx, all, thread)
 	if err != nil {
 		return "", err
 	}
 	var t strings.Builder
 	t.WriteString(page.Row("log", "entries", "entries/s", "MB/s", "entries/s, packed", "MB/s, packed", "pack (MB/s)"))
 	t.WriteString("|---|--:|--:|--:|--:|--:|--:|\n")
-	for i, l := range logs {
-		cells := []string{l.name, fmt.Sprint(s.replay)}
+	for i, l := range all {
+		cells := []string{l.Name, fmt.Sprint(s.replay)}
 		for _, readings := range [][]reading{plain[i], packed[i]} {
 			cells = append(cells, fmt.Sprintf("%.0f", page.Median(each(readings, reading.perSecond))), page.Number(page.Median(each(readings, reading.megabytes))))
 		}
@@ -79,20 +79,20 @@ func replay(ctx context.Context, s *settings) (_ string, err error) {
 }
 
 // readings reads a thread of each log once in each round.
-func (s *settings) readings(ctx context.Context, logs []*log, thread string) ([][]reading, error) {
-	results := make([][]reading, len(logs))
+func (s *settings) readings(ctx context.Context, all []*log, thread string) ([][]reading, error) {
+	results := make([][]reading, len(all))
 	for round := range s.rounds {
-		for i := range logs {
-			i := (round + i) % len(logs)
-			r, err := logs[i].read(ctx, thread)
+		for i := range all {
+			i := (round + i) % len(all)
+			r, err := all[i].read(ctx, thread)
 			if err != nil {
 				return nil, err
 			}
 			if r.entries != int64(s.replay) {
-				return nil, fmt.Errorf("%s: %d entries were read, want %d", logs[i].name, r.entries, s.replay)
+				return nil, fmt.Errorf("%s: %d entries were read, want %d", all[i].Name, r.entries, s.replay)
 			}
 			results[i] = append(results[i], r)
-			s.progress(round, logs[i].name, "%.0f MB/s", r.megabytes())
+			s.progress(round, all[i].Name, "%.0f MB/s", r.megabytes())
 		}
 	}
 	return results, nil

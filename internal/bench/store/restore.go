@@ -151,47 +151,47 @@ func same(a, b *restore.Result) bool {
 
 // restores measures how long it takes to restore conversations.
 func restores(ctx context.Context, s *settings) (_ string, err error) {
-	logs, err := s.openAll(ctx)
+	all, err := s.openAll(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, closeAll(logs)) }()
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	var t strings.Builder
 	t.WriteString(page.Row("requests", "runs", "log", "thread (MB)", "read the runs (ms)", "restore the last run (ms)", "restore the middle run (ms)"))
 	t.WriteString("|---|--:|---|--:|--:|--:|--:|\n")
 	for _, c := range conversations() {
 		key := store.Key{Thread: c.name}
 		var first *restore.Result
-		results := make([][]restoration, len(logs))
-		for _, l := range logs {
+		results := make([][]restoration, len(all))
+		for _, l := range all {
 			if _, err := c.write(ctx, l, key, s.runs); err != nil {
-				return "", fmt.Errorf("%s: %w", l.name, err)
+				return "", fmt.Errorf("%s: %w", l.Name, err)
 			}
 		}
 		for round := range s.rounds {
-			for i := range logs {
-				i := (round + i) % len(logs)
-				r, last, err := logs[i].restore(ctx, key, s.runs)
+			for i := range all {
+				i := (round + i) % len(all)
+				r, last, err := all[i].restore(ctx, key, s.runs)
 				if err != nil {
-					return "", fmt.Errorf("%s: %w", logs[i].name, err)
+					return "", fmt.Errorf("%s: %w", all[i].Name, err)
 				}
 				if first == nil {
 					first = last
 				}
 				if !same(first, last) {
-					return "", fmt.Errorf("%s: another conversation is restored", logs[i].name)
+					return "", fmt.Errorf("%s: another conversation is restored", all[i].Name)
 				}
 				results[i] = append(results[i], r)
-				s.progress(round, logs[i].name, "%s: %.0f ms", c.name, r.open+r.last)
+				s.progress(round, all[i].Name, "%s: %.0f ms", c.name, r.open+r.last)
 			}
 		}
 		name, runs := c.name, fmt.Sprint(s.runs)
-		for i, l := range logs {
+		for i, l := range all {
 			thread, err := l.Thread(ctx, key)
 			if err != nil {
-				return "", fmt.Errorf("%s: %w", l.name, err)
+				return "", fmt.Errorf("%s: %w", l.Name, err)
 			}
-			cells := []string{name, runs, l.name, page.Number(float64(thread.Bytes) / 1e6)}
+			cells := []string{name, runs, l.Name, page.Number(float64(thread.Bytes) / 1e6)}
 			for _, of := range []func(restoration) float64{
 				func(r restoration) float64 { return r.open },
 				func(r restoration) float64 { return r.last },

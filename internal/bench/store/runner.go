@@ -66,7 +66,7 @@ func (s *settings) sameAsRunner(ctx context.Context, name string, batch int) (c 
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
+	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
 	run := func(w *writer) (float64, error) {
 		begun := time.Now()
 		err := w.write(ctx, runEvents, batch)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
@@ -53,13 +54,13 @@ func TestTables(t *testing.T) {
 		logs []string
 		rows int
 	}{
-		{"append", []string{memoryLog, sqliteLog}, 2 * 2 * 3},
-		{"growth", []string{memoryLog}, 2},
-		{"replay", []string{memoryLog}, 1},
-		{"tail", []string{memoryLog, sqliteLog}, 2},
-		{"restore", []string{memoryLog, sqliteLog}, 3 * 2},
-		{"size", []string{memoryLog}, 4},
-		{"streams", []string{memoryLog}, 1},
+		{"append", []string{logs.Memory, logs.SQLite}, 2 * 2 * 3},
+		{"growth", []string{logs.Memory}, 2},
+		{"replay", []string{logs.Memory}, 1},
+		{"tail", []string{logs.Memory, logs.SQLite}, 2},
+		{"restore", []string{logs.Memory, logs.SQLite}, 3 * 2},
+		{"size", []string{logs.Memory}, 4},
+		{"streams", []string{logs.Memory}, 1},
 	} {
 		s := s
 		s.logs = c.logs
@@ -93,7 +94,7 @@ func TestTables(t *testing.T) {
 // TestGenerator checks that runs have the events that they should, and that the log finds them.
 func TestGenerator(t *testing.T) {
 	t.Parallel()
-	l := &log{Log: memory.New(), name: memoryLog}
+	l := &log{&logs.Log{Log: memory.New(), Name: logs.Memory}}
 	w := l.newWriter("thread")
 	if err := w.write(t.Context(), 2*(runEvents+1), 300); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/postgres"
@@ -40,7 +41,7 @@ func tail(ctx context.Context, s *settings) (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		follower := "another process"
-		if name == memoryLog {
+		if name == logs.Memory {
 			follower = "the same process"
 		}
 		cells := []string{name, follower}
@@ -63,7 +64,7 @@ func (s *settings) tail(ctx context.Context, name string) (appended, seen []int6
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
+	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends the follower if anything fails
 	output, ended, err := l.startFollower(ctx, s.followed)
@@ -110,7 +111,7 @@ func (s *settings) tail(ctx context.Context, name string) (appended, seen []int6
 // receives its error when it has ended.
 func (l *log) startFollower(ctx context.Context, count int) (io.Reader, <-chan error, error) {
 	ended := make(chan error, 1)
-	if l.address == "" {
+	if l.Address == "" {
 		read, write := io.Pipe()
 		go func() {
 			err := followLog(ctx, l.Log, count, write)
@@ -123,7 +124,7 @@ func (l *log) startFollower(ctx context.Context, count int) (io.Reader, <-chan e
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, followRole, l.name, l.address, strconv.Itoa(count))
+	cmd := exec.CommandContext(ctx, self, followRole, l.Name, l.Address, strconv.Itoa(count))
 	cmd.Stderr = os.Stderr
 	read, write := io.Pipe()
 	cmd.Stdout = write
@@ -149,7 +150,7 @@ func follow(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	var l store.Log
-	if args[0] == sqliteLog {
+	if args[0] == logs.SQLite {
 		l, err = sqlite.Open(ctx, args[1], false)
 	} else {
 		l, err = postgres.Open(ctx, args[1], false)

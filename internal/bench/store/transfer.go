@@ -30,7 +30,7 @@ func generate(file string, shape captures.Shape, size int64) error {
 func (l *log) load(ctx context.Context, file string) (store.Thread, error) {
 	row := transfer.Import(ctx, l.Log, inputs.File(file), transfer.ImportSettings{})
 	if row.Verdict != project.Written || len(row.Parts) != 1 {
-		return store.Thread{}, fmt.Errorf("%s: import %s: %s %v", l.name, file, row.Verdict, row.Findings)
+		return store.Thread{}, fmt.Errorf("%s: import %s: %s %v", l.Name, file, row.Verdict, row.Findings)
 	}
 	return l.Thread(ctx, store.Key{Thread: row.Parts[0].Thread})
 }
@@ -39,7 +39,7 @@ func (l *log) load(ctx context.Context, file string) (store.Thread, error) {
 func (l *log) save(ctx context.Context, key store.Key, file string) (transfer.ExportRow, int64, error) {
 	row := transfer.ExportFile(ctx, l.Log, key, file, 0)
 	if row.Verdict != project.Written {
-		return row, 0, fmt.Errorf("%s: export %s: %s %v", l.name, file, row.Verdict, row.Findings)
+		return row, 0, fmt.Errorf("%s: export %s: %s %v", l.Name, file, row.Verdict, row.Findings)
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *settings) size(ctx context.Context, name string, shape captures.Shape) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
+	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
 	empty, err := l.Stat(ctx)
 	if err != nil {
 		return nil, err
@@ -154,12 +154,12 @@ func (s *settings) roundTrip(ctx context.Context, name, file string) (cells []st
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var logs [2]*log
-	for i := range logs {
-		if logs[i], err = s.open(ctx, name); err != nil {
+	var all [2]*log
+	for i := range all {
+		if all[i], err = s.open(ctx, name); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, logs[i].close()) }()
+		defer func() { err = errors.Join(err, all[i].CloseAndRemove()) }()
 	}
 	var speeds []string
 	timed := func(bytes int64, begun time.Time) {
@@ -168,24 +168,24 @@ func (s *settings) roundTrip(ctx context.Context, name, file string) (cells []st
 		fmt.Fprintf(os.Stderr, "  %s: %.0f MB/s\n", name, speed)
 	}
 	begun := time.Now()
-	thread, err := logs[0].load(ctx, file)
+	thread, err := all[0].load(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	timed(thread.Bytes, begun)
 	exported := filepath.Join(dir, "thread.ndjson")
 	begun = time.Now()
-	first, _, err := logs[0].save(ctx, thread.Key, exported)
+	first, _, err := all[0].save(ctx, thread.Key, exported)
 	if err != nil {
 		return nil, err
 	}
 	timed(thread.Bytes, begun)
 	begun = time.Now()
-	if _, err := logs[1].load(ctx, exported); err != nil {
+	if _, err := all[1].load(ctx, exported); err != nil {
 		return nil, err
 	}
 	timed(thread.Bytes, begun)
-	second, _, err := logs[1].save(ctx, thread.Key, filepath.Join(dir, "again.ndjson"))
+	second, _, err := all[1].save(ctx, thread.Key, filepath.Join(dir, "again.ndjson"))
 	if err != nil {
 		return nil, err
 	}

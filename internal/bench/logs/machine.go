@@ -1,4 +1,4 @@
-package main
+package logs
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,21 +15,22 @@ import (
 	"github.com/p20export/p20export/internal/bench/page"
 )
 
-// machine describes the machine, and the versions of what is measured.
-func machine(ctx context.Context, s *settings) (string, error) {
+// Machine describes the machine, and the versions of what is measured with it. The load is that
+// before the measurement.
+func (p Place) Machine(ctx context.Context, load string, measured []string) (string, error) {
 	var t strings.Builder
 	t.WriteString(page.Row("what", "which") + "|---|---|\n")
 	t.WriteString(page.Row("processor", fmt.Sprintf("%s, %d cores", page.Find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU())))
 	t.WriteString(page.Row("memory", page.Memory()))
-	t.WriteString(page.Row("load before the measurement", s.load))
+	t.WriteString(page.Row("load before the measurement", load))
 	lines := [][]string{
 		{"kernel", "uname", "-sr"},
-		{"file system of SQLite", "findmnt", "-n", "-o", "FSTYPE,OPTIONS", "-T", s.dir},
+		{"file system of SQLite", "findmnt", "-n", "-o", "FSTYPE,OPTIONS", "-T", p.Dir},
 		{"Go", "go", "version"},
 		{"Node", "node", "--version"},
 	}
-	if s.measures(postgresLog) {
-		version, dir, err := s.server(ctx)
+	if slices.Contains(measured, Postgres) {
+		version, dir, err := p.server(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -47,8 +49,8 @@ func machine(ctx context.Context, s *settings) (string, error) {
 }
 
 // server returns the version of the PostgreSQL server and the directory of its data.
-func (s *settings) server(ctx context.Context) (version, dir string, err error) {
-	c, err := pgx.Connect(ctx, s.postgres)
+func (p Place) server(ctx context.Context) (version, dir string, err error) {
+	c, err := pgx.Connect(ctx, p.Server)
 	if err != nil {
 		return "", "", err
 	}
