@@ -108,7 +108,7 @@ var floors = map[string][]string{
 	"internal/bench":                         {"artifact"},
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},
-	"internal/bench/logs":                    {"store/sqlite", "store/postgres", "store/memory", "store"},
+	"internal/bench/logs":                    {"store/sqlite", "store/postgres", "store/memory", "store", "capture"},
 	"internal/bench/store":                   {"store/transfer", "store/restore", "store/sqlite", "store/postgres", "store/memory", "store", "project", "capture/inputs", "capture"},
 }
 
