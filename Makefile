@@ -331,6 +331,13 @@ $(BENCH)/store/copilotkit/.installed: $(wildcard $(STORE)/copilotkit/*)
 	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+SERVE := internal/bench/serve
+.PHONY: bench-serve
+bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build -o $(BENCH)/bin/serve ./$(SERVE)
+	@store/postgres/server.sh with $(BENCH)/bin/serve -program $(RELEASE) -dir $(BENCH)/serve $(SERVE_FLAGS)
+
 .PHONY: clean
 clean: ## remove all files that make wrote
 	@rm -rf $(BUILD) $(VENVS) $(MODULES) $(TARGETS)
