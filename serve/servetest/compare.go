@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ func (t *trial) compare(ctx context.Context) error {
 	return t.compareAll(ctx, th)
 }
 
+// ownerLost is in the event that closes a run whose server was killed.
+const ownerLost = `"p20export.owner_lost"`
+
 // compareScript compares the streams of a run with what the agent sent.
 func (t *trial) compareScript(th *thread, s *script) error {
 	streams := make(map[string][]*store.Entry)
@@ -66,7 +70,7 @@ func (t *trial) compareScript(th *thread, s *script) error {
 			t.summary.Closed++
 			last := entries[len(entries)-1]
 			entries = entries[:len(entries)-1]
-			lost := t.Killed && strings.Contains(string(last.Data), `"p20export.owner_lost"`)
+			lost := t.Killed && strings.Contains(string(last.Data), ownerLost)
 			if lost {
 				t.summary.Lost++
 			}
@@ -74,7 +78,7 @@ func (t *trial) compareScript(th *thread, s *script) error {
 				return fmt.Errorf("stream %s is closed by %s", id, last.Data)
 			}
 		}
-		if open := len(entries) > 0 && !terminal(entries[len(entries)-1]); open != closing {
+		if open := len(entries) > 0 && !terminal(entries[len(entries)-1]); open != closing && len(entries) > 0 {
 			return fmt.Errorf("stream %s: its run is open: %t; it is closed by an event: %t", id, open, closing)
 		}
 		for i, e := range entries {
@@ -98,6 +102,16 @@ func (r *reader) compare(ctx context.Context, th *thread) error {
 		streams := make(map[string]bool)
 		for _, e := range th.entries {
 			streams[e.Stream] = streams[e.Stream] || e.Kind == store.Input && bytes.Equal(e.Data, r.script.body)
+		}
+		if r.t.Killed {
+			// Another reader may have tried the run again.
+			seen := make(map[string]bool)
+			for _, f := range r.frames {
+				if e := th.at(f.number()); e != nil {
+					seen[e.Stream] = true
+				}
+			}
+			maps.DeleteFunc(streams, func(id string, _ bool) bool { return !seen[id] })
 		}
 		return same(r.frames, slices.DeleteFunc(slices.Clone(th.visible), func(e *store.Entry) bool { return !streams[e.Stream] }))
 	case compacted:

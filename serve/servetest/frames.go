@@ -28,6 +28,12 @@ func (f frame) position() (position int64, after int, err error) {
 	return position, after, nil
 }
 
+// number returns the position, or 0 if the id names none.
+func (f frame) number() int64 {
+	position, _, _ := f.position()
+	return position
+}
+
 // readFrame reads the next frame in the one form that the server writes, which any parser
 // understands. Comments are skipped. The error is io.EOF at the end of the body.
 func readFrame(r *bufio.Reader) (frame, error) {

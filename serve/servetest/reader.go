@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -145,8 +146,10 @@ func (r *reader) join(ctx context.Context) (ended bool, err error) {
 		r.t.change(func() { r.t.summary.Drops++ })
 		return false, nil
 	case r.script != nil:
-		// A killed server can leave a stream without events. Then the run is tried again.
-		return len(r.frames) > 0 || !r.t.Killed, nil
+		// A server that is killed before the first event loses the run, which is then tried
+		// again.
+		lost := !slices.ContainsFunc(r.frames, func(f frame) bool { return !strings.Contains(f.data, ownerLost) })
+		return !lost || !r.t.Killed, nil
 	case r.view == connected:
 		r.t.await(ctx, func() bool { return r.t.final > 0 || r.t.sent() != sent })
 		return false, nil
