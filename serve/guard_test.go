@@ -72,7 +72,9 @@ func TestTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	line := func(tenant, token string) string { return fmt.Sprintf("%s sha256:%x\n", tenant, sha256.Sum256([]byte(token))) }
+	line := func(tenant, token string) string {
+		return fmt.Sprintf("%s sha256:%x\n", tenant, sha256.Sum256([]byte(token)))
+	}
 	if err := os.WriteFile(file, []byte("# tokens\n"+line("ann", "secret-of-ann")+line("bob", "secret-of-bob")), 0o600); err != nil {
 		t.Fatal(err)
 	}
