@@ -1,4 +1,4 @@
-// Package storetest tests that a log keeps the contract of store.Log. A test of an adapter
+// Package storetest tests that a log keeps the contracts of store.Log and store.Leaser. A test of an adapter
 // calls Run:
 //
 //	func TestLog(t *testing.T) {
