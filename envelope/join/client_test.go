@@ -40,6 +40,22 @@ func TestClientCuts(t *testing.T) {
 	t.Logf("%d joins", joins)
 }
 
+// TestClientCases does the same at each event of the cases, for clients with what they had
+// after any earlier event.
+func TestClientCases(t *testing.T) {
+	j := judge.Start(t)
+	for _, c := range joinCases() {
+		list, _ := events(c.script)
+		var cuts []int
+		for i := range list {
+			cuts = append(cuts, i+1)
+			if joinAt(t, j, list, cuts[i:], i) == 0 {
+				t.Errorf("%s: the client does not join after event %d", c.name, i)
+			}
+		}
+	}
+}
+
 // joinAt lets the client join a stream after cuts of its events, also with what it had after
 // the first ones, and returns how many cuts have a prelude.
 func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int) (joins int) {
