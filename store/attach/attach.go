@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
 )
 
 // Settings are the settings of a Hub. The zero value is ready to use.
@@ -34,11 +35,16 @@ type Settings struct {
 	// Delivered, if not nil, is called after a reader that had caught up took a text, with
 	// the time since the log passed on the first event of the text. It must not block.
 	Delivered func(time.Duration)
+	// Input says what requests are, for Connect. Empty means restore.Auto.
+	Input restore.Input
 }
 
 // DefaultWindowBytes is the limit of a thread if Settings.WindowBytes is 0. It is enough for
 // about five thousand events.
 const DefaultWindowBytes = 1 << 20
+
+// maxWorking is how many runs are compacted or restored at the same time.
+const maxWorking = 4
 
 // ErrClosed means that the Hub was closed.
 var ErrClosed = errors.New("reading ended because the server stops")
@@ -56,8 +62,9 @@ type Hub struct {
 	stop     context.CancelFunc // ends all followers
 	ctx      context.Context    // of the followers
 	running  sync.WaitGroup     // the followers
-	// compacting limits how many runs are compacted at the same time.
-	compacting chan struct{}
+	// working limits how many runs are compacted or restored at the same time, because that
+	// takes memory.
+	working chan struct{}
 
 	mu    sync.Mutex
 	feeds map[store.Key]*feed // nil after Close
@@ -68,7 +75,7 @@ func New(log store.Log, s Settings) *Hub {
 	if s.WindowBytes == 0 {
 		s.WindowBytes = DefaultWindowBytes
 	}
-	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed), compacting: make(chan struct{}, maxCompacting)}
+	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed), working: make(chan struct{}, maxWorking)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }

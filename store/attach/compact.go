@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
 	"github.com/p20export/p20export/finding"
@@ -16,10 +15,6 @@ import (
 // compacted run is in memory as a whole, because all its readers share it.
 const maxRunBytes = 8 << 20
 
-// maxCompacting is how many runs are compacted at the same time. Each takes a small multiple
-// of maxRunBytes.
-const maxCompacting = 2
-
 // compacted is a run for the view Compact.
 //
 // A run is compacted if it was ended, by the end of its stream or by the next run of its
@@ -27,15 +22,14 @@ const maxCompacting = 2
 // never change once it is known, and the compacted form depends on nothing but the run. So
 // the ids of the form always mean the same events.
 type compacted struct {
-	last    int64 // the position of the last event of the run
-	settled int64 // the position of the entry that ended the run
-	text    []byte
-	ends    []int // of the texts of the events; empty if the run is sent as it is
+	last    int64  // the position of the last event of the run
+	settled int64  // the position of the entry that ended the run
+	form    frames // empty if the run is sent as it is
 	used    uint64
 }
 
 func (c *compacted) size() int {
-	return cap(c.text) + cap(c.ends)*int(unsafe.Sizeof(0)) + int(unsafe.Sizeof(*c))
+	return cap(c.form.text) + cap(c.form.ends)*int(unsafe.Sizeof(0)) + int(unsafe.Sizeof(*c))
 }
 
 // compact sends the events of the thread after r.position and then after some events of the
@@ -55,14 +49,14 @@ func (r *reader) compact(skip int64) error {
 			if err != nil {
 				return err
 			}
-			if skip > 0 && (c == nil || skip >= int64(len(c.ends))) {
+			if skip > 0 && (c == nil || skip >= int64(len(c.form.ends))) {
 				return ErrCursor
 			}
-			if c != nil && len(c.ends) > 0 && c.settled <= r.until {
-				if err := r.run(c, int(skip)); err != nil {
+			if c != nil && len(c.form.ends) > 0 && c.settled <= r.until {
+				if err := r.frames(&c.form, int(skip)); err != nil {
 					return err
 				}
-				skip = 0
+				skip, r.position = 0, c.last
 				continue
 			}
 			first = p.nextRun(1)
@@ -71,26 +65,6 @@ func (r *reader) compact(skip int64) error {
 			return err
 		}
 	}
-}
-
-// run sends the events of a compacted run after the first skip ones. A text is not longer than
-// those of other events, so that a slow reader has time for it.
-func (r *reader) run(c *compacted, skip int) error {
-	from, to := 0, 0
-	for i, end := range c.ends {
-		switch {
-		case i < skip:
-			from = end
-		case to > from && end-from > maxPageBytes:
-			if err := r.text(c.text[from:to:to]); err != nil {
-				return err
-			}
-			from = to
-		}
-		to = end
-	}
-	r.position = c.last
-	return r.text(c.text[from:to:to])
 }
 
 // nextRun returns the index of the first RUN_STARTED that is not before an index, or the
@@ -115,12 +89,10 @@ func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 		return nil, err
 	}
 	if isCompact {
-		select {
-		case f.compacting <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := enter(ctx, f.working); err != nil {
+			return nil, err
 		}
-		defer func() { <-f.compacting }()
+		defer leave(f.working)
 		if c := f.cached(start); c != nil {
 			return c, nil
 		}
@@ -255,8 +227,7 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 		if i == len(events)-1 {
 			id = Cursor{Position: c.last}
 		}
-		c.text = capture.AppendSSE(c.text, id.String(), data)
-		c.ends = append(c.ends, len(c.text))
+		c.form.add(id.String(), data)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
 )
 
 // feed has the entries of a thread that has readers: those that the follower got, and those
@@ -28,6 +29,7 @@ type feed struct {
 
 	mu      sync.Mutex
 	last    int64         // the last position that the follower knows, or unknown
+	lastRun int64         // no run started after this position up to last
 	err     error         // why the follower ended
 	changed chan struct{} // closed when last or err changes; nil if nobody waits
 	pages   []*cached     // by position; they do not overlap
@@ -36,8 +38,10 @@ type feed struct {
 	// runs are those that the view Compact needed, by the position of RUN_STARTED.
 	runs     map[int64]*compacted
 	runBytes int // the memory of runs
-	// compacting is that of the Hub. It limits how many runs are compacted at the same time.
-	compacting chan struct{}
+
+	joiner    joiner
+	restoring restore.Options
+	working   chan struct{} // that of the Hub
 }
 
 // unknown is the last position of a thread before the log was asked.
@@ -59,7 +63,7 @@ func (f *feed) follow(ctx context.Context) error {
 		return store.ErrDeleted
 	}
 	f.mu.Lock()
-	f.last = t.Last
+	f.last, f.lastRun = t.Last, t.Last
 	f.wake()
 	f.mu.Unlock()
 	for e, err := range f.log.Follow(ctx, f.key, t.Last) {
@@ -108,7 +112,9 @@ func (f *feed) add(e *store.Entry) {
 	f.bytes -= p.size()
 	p.add(e, time.Now())
 	f.bytes += p.size()
-	f.last = e.Position
+	if f.last = e.Position; e.Run == e.Position {
+		f.lastRun = e.Position
+	}
 	f.shrink()
 	f.wake()
 }
@@ -184,12 +190,10 @@ func (f *feed) after(position int64) (page, <-chan struct{}, error) {
 
 // load returns entries after a position before f.last, and reads the log if it has to.
 func (f *feed) load(ctx context.Context, position int64) (page, error) {
-	select {
-	case f.loading <- struct{}{}:
-	case <-ctx.Done():
-		return page{}, ctx.Err()
+	if err := enter(ctx, f.loading); err != nil {
+		return page{}, err
 	}
-	defer func() { <-f.loading }()
+	defer leave(f.loading)
 	if p, _, err := f.after(position); err != nil || len(p.entries) > 0 {
 		return p, err
 	}

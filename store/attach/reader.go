@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
 )
 
 // reader is one iteration over a thread.
@@ -136,7 +138,8 @@ func (r *reader) join() error {
 	if f == nil {
 		f = &feed{
 			log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown,
-			runs: make(map[int64]*compacted), compacting: h.compacting,
+			runs: make(map[int64]*compacted), working: h.working,
+			joiner: joiner{busy: make(chan struct{}, 1)}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
 		}
 		h.feeds[r.key] = f
 		var ctx context.Context

@@ -1,0 +1,34 @@
+package attach
+
+import "github.com/p20export/p20export/capture"
+
+// frames are server-sent events that do not come from the log one by one.
+type frames struct {
+	text []byte
+	ends []int // of the events
+}
+
+// add adds an event. An empty id adds none.
+func (f *frames) add(id string, data []byte) {
+	f.text = capture.AppendSSE(f.text, id, data)
+	f.ends = append(f.ends, len(f.text))
+}
+
+// frames sends events after the first skip ones. A text is not longer than those of other
+// events, so that a slow reader has time for it.
+func (r *reader) frames(f *frames, skip int) error {
+	from, to := 0, 0
+	for i, end := range f.ends {
+		switch {
+		case i < skip:
+			from = end
+		case to > from && end-from > maxPageBytes:
+			if err := r.text(f.text[from:to:to]); err != nil {
+				return err
+			}
+			from = to
+		}
+		to = end
+	}
+	return r.text(f.text[from:to:to])
+}

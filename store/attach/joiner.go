@@ -1,0 +1,166 @@
+package attach
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/p20export/p20export/envelope/lineage"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/restore"
+)
+
+// joinable is a run that can be joined as of a position.
+type joinable struct {
+	known    int64 // the last position whose runs are known
+	start    int64 // 0 if there is no run to join
+	stream   string
+	position int64
+	prelude  frames
+	ended    bool // nothing follows the prelude
+	terminal bool // because the prelude has the last event of the run
+}
+
+// has reports whether an entry belongs to the run.
+func (j *joinable) has(e *entry) bool { return e.run == j.start && e.stream == j.stream }
+
+// joiner makes the preludes of a thread. It keeps the run that was joined last, and brings it
+// up to date when a reader joins.
+type joiner struct {
+	busy   chan struct{}   // has a value while a reader uses the rest
+	thread *restore.Thread // nil if it has to be opened again
+	live   *restore.Live   // that of start
+	joinable
+}
+
+// joinable returns the run that started last, if that was after joined.
+func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
+	j := &f.joiner
+	if err := enter(ctx, j.busy); err != nil {
+		return joinable{}, err
+	}
+	defer leave(j.busy)
+	f.mu.Lock()
+	last, lastRun, err := f.last, f.lastRun, f.err
+	f.mu.Unlock()
+	if err != nil {
+		return joinable{}, err
+	}
+	if j.thread == nil || j.known < lastRun {
+		if err := f.open(ctx); err != nil {
+			return joinable{}, err
+		}
+	}
+	var n *lineage.Node
+	if j.thread != nil && len(j.thread.Graph.Nodes) > 0 {
+		n = j.thread.Graph.Nodes[len(j.thread.Graph.Nodes)-1]
+	}
+	switch {
+	case n == nil || n.Position <= joined:
+		return joinable{known: j.known}, nil
+	case n.Position != j.start:
+		err = f.restore(ctx, n)
+	case !j.ended && j.position+maxLag < last:
+		err = f.advance(ctx, last)
+	}
+	return j.joinable, err
+}
+
+// open reads the runs of the thread.
+func (f *feed) open(ctx context.Context) error {
+	j := &f.joiner
+	j.thread, j.live, j.joinable = nil, nil, joinable{}
+	t, err := restore.Open(ctx, f.log, f.key, f.restoring)
+	if ignoreNoThread(err) != nil {
+		return err
+	}
+	if err == nil {
+		j.thread, j.known = t, t.Last
+	}
+	return nil
+}
+
+// restore makes the prelude of a run.
+func (f *feed) restore(ctx context.Context, n *lineage.Node) error {
+	j := &f.joiner
+	j.start = 0
+	if err := enter(ctx, f.working); err != nil {
+		return err
+	}
+	defer leave(f.working)
+	live, err := j.thread.Live(ctx, n)
+	if err != nil {
+		return err
+	}
+	ended := live.Ended()
+	if !ended && n.End != lineage.Open {
+		if ended, err = f.isCut(ctx, n); err != nil {
+			return err
+		}
+	}
+	j.live = live
+	return j.set(joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended})
+}
+
+// isCut reports whether the stream of the last run had ended at the last known position. The
+// log may know a later end already.
+func (f *feed) isCut(ctx context.Context, n *lineage.Node) (bool, error) {
+	s, err := f.log.Stream(ctx, f.key, n.Source)
+	return s.Ended && s.Last <= f.joiner.known, err
+}
+
+// advance brings the prelude up to date with the entries up to a position.
+func (f *feed) advance(ctx context.Context, to int64) error {
+	j := &f.joiner
+	next := j.joinable
+	j.start = 0 // until it is up to date
+	for e, err := range f.log.Read(ctx, f.key, next.position) {
+		if err != nil {
+			return err
+		}
+		next.position = e.Position
+		switch {
+		case e.Stream != next.stream:
+		case e.Run == next.start:
+			j.live.Entry(e)
+			next.ended = next.ended || isTerminal(e.Type)
+		default:
+			next.ended = next.ended || e.Run != 0 || e.Kind == store.End
+		}
+		if e.Position >= to {
+			break
+		}
+	}
+	return j.set(next)
+}
+
+// set sets the run to join, and its prelude.
+func (j *joiner) set(next joinable) error {
+	events, err := j.live.Prelude()
+	if err != nil {
+		return err
+	}
+	next.prelude = frames{}
+	for i, data := range events {
+		id := ""
+		if i == len(events)-1 {
+			id = strconv.FormatInt(next.position, 10)
+		}
+		next.prelude.add(id, data)
+	}
+	next.terminal = j.live.Ended()
+	j.joinable = next
+	return nil
+}
+
+// enter waits until it can put a value into a channel.
+func enter(ctx context.Context, c chan struct{}) error {
+	select {
+	case c <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave takes a value out of a channel.
+func leave(c chan struct{}) { <-c }
