@@ -59,6 +59,7 @@ func (x *calling) run() error {
 		return x.broken(failure(err), err)
 	}
 	defer x.response.Body.Close()
+	x.call.Body, x.response.Request = nil, nil // the response can take long
 	status := x.response.StatusCode
 	if status < 200 || status > 999 { // the body of 101 would not end with ctx
 		return x.broken("the upstream answered with an invalid status", errStatus)
@@ -101,10 +102,11 @@ func (x *calling) newRequest() *http.Request {
 		tool := x.caller.settings.Tool
 		h.Set("User-Agent", tool.Name+"/"+tool.Version)
 	}
+	body := x.call.Body
 	request := &http.Request{
-		Method: http.MethodPost, URL: x.call.Upstream, Header: h, ContentLength: int64(len(x.call.Body)),
-		Body:    io.NopCloser(bytes.NewReader(x.call.Body)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.call.Body)), nil },
+		Method: http.MethodPost, URL: x.call.Upstream, Header: h, ContentLength: int64(len(body)),
+		Body:    io.NopCloser(bytes.NewReader(body)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}
 	return request.WithContext(x.ctx)
 }
@@ -193,7 +195,9 @@ func (x *calling) Read(p []byte) (int, error) {
 	at := time.Now()
 	x.last, x.read = n, at
 	x.bytes += int64(n)
-	x.micros = max(x.micros, at.Sub(x.began).Microseconds()) // as capture.Writer stores it
+	if n > 0 {
+		x.micros = max(x.micros, at.Sub(x.began).Microseconds()) // as capture.Writer stores it
+	}
 	if x.recording != nil && n > 0 {
 		if failed := x.recording.Write(p[:n], at); failed != nil && x.caller.settings.FailOnStore {
 			x.cancel(failed)
