@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 )
@@ -46,11 +48,19 @@ func (s *Server) run(q *request) {
 	}
 	defer leave()
 	key := store.Key{Tenant: q.tenant, Thread: in.thread}
+	release := guard.KeepBody(q.Context())
 	a, err := active.Begin(q.Context(), runs.Request{
 		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),
 	})
 	if err == nil {
+		// The run has the body until the agent answers, even if the client leaves.
+		go func() {
+			defer release()
+			_ = a.Head(context.WithoutCancel(q.Context()))
+		}()
 		err = a.Head(q.Context())
+	} else {
+		release()
 	}
 	var refused *proxy.Refused
 	switch {

@@ -2,12 +2,14 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -46,9 +48,9 @@ const readBytes = 32 << 10
 var errFull = errors.New("too many bodies are in memory")
 
 // ReadBody reads the body of a request that Wrap accepted. If ok is false, the request was
-// answered. The memory of the body counts until the end of the request.
+// answered. The memory of the body counts until the end of the request, or as KeepBody says.
 func (g *Guard) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	a := r.Context().Value(admissionKey{}).(*admission)
+	a := admitted(r.Context())
 	body, err := a.read(w, r)
 	if err == nil {
 		return body, true
@@ -63,6 +65,15 @@ func (g *Guard) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, o
 	}
 	g.refuse(w, r, no)
 	return nil, false
+}
+
+// KeepBody makes the memory of the body count until release is called, in place of the end of
+// the request. The context is that of the request.
+func KeepBody(ctx context.Context) (release func()) {
+	a := admitted(ctx)
+	kept := &admission{guard: a.guard, bytes: a.bytes}
+	a.bytes = 0
+	return sync.OnceFunc(kept.release)
 }
 
 // read reads a body with limits.

@@ -114,17 +114,23 @@ func (w late) SetReadDeadline(at time.Time) error {
 }
 
 // The memory of bodies is limited for all requests together, and is given back when a
-// request ends.
+// request ends, or later.
 func TestManyBodies(t *testing.T) {
 	t.Parallel()
 	const most = readBytes
 	g := open(t, Settings{MaxRequestBytes: most, BodyBytes: 3 * most})
 	held, release := make(chan struct{}), make(chan struct{})
+	var keep func()
+	kept := 0
 	h := g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := g.ReadBody(w, r); ok {
-			held <- struct{}{}
-			<-release
+		if _, ok := g.ReadBody(w, r); !ok {
+			return
 		}
+		if kept++; kept == 1 {
+			keep = KeepBody(r.Context())
+		}
+		held <- struct{}{}
+		<-release
 	}))
 	send := func() *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", "/agents/a", strings.NewReader(strings.Repeat("x", most-1)))
@@ -146,8 +152,11 @@ func TestManyBodies(t *testing.T) {
 	for range 3 {
 		<-done
 	}
-	if n := g.bodies.Load(); n != 0 {
-		t.Errorf("%d bytes remain reserved", n)
+	for _, want := range []int64{most - 1, 0, 0} { // of the body that is kept
+		if n := g.bodies.Load(); n != want {
+			t.Errorf("%d bytes remain reserved, want %d", n, want)
+		}
+		keep()
 	}
 }
 

@@ -201,16 +201,22 @@ func (g *Guard) CheckHost(h http.Handler) http.Handler {
 type admission struct {
 	guard  *Guard
 	tenant string
-	bytes  int64 // of the body, which count until the end of the request
+	bytes  int64 // of the body, which count
 }
 
 type admissionKey struct{}
 
-func (a *admission) release() { a.guard.bodies.Add(-a.bytes) }
+func admitted(ctx context.Context) *admission { return ctx.Value(admissionKey{}).(*admission) }
+
+// release gives back the memory of the body.
+func (a *admission) release() {
+	a.guard.bodies.Add(-a.bytes)
+	a.bytes = 0
+}
 
 // Tenant returns the tenant of a request that Wrap accepted. Its context is ctx.
 func Tenant(ctx context.Context) string {
-	return ctx.Value(admissionKey{}).(*admission).tenant
+	return admitted(ctx).tenant
 }
 
 // Reader counts a reader of a tenant, unless there are too many. The context is that of the
