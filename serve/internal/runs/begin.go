@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -116,11 +115,11 @@ func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
 // attached returns the attachment to the run of an earlier equal request, or nil if the
 // request has to be sent.
 func (r *Runs) attached(ctx context.Context, q Request) (*Attachment, error) {
-	last, err := find(ctx, r.log, q.Key, q.RunID)
+	last, err := find(ctx, r.log, q.Key, q.RunID, q.Body)
 	switch {
 	case err != nil || last.over():
 		return nil, err
-	case !bytes.Equal(last.input, q.Body):
+	case !last.same:
 		return nil, ErrDifferent
 	}
 	return r.attachment(q.Key, &last), nil
@@ -156,7 +155,7 @@ func (r *Runs) holder(ctx context.Context, key store.Key) (runID string, ending 
 
 // start starts a run if the lease of its thread is free. It returns nil if it is not.
 func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) {
-	if err := r.reserve(q.Key.Tenant); err != nil {
+	if err := r.reserve(q); err != nil {
 		return nil, err
 	}
 	x := r.newRun(q)
@@ -170,7 +169,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 			r.leases.Release(x.lease)
 			r.wake(q.Key)
 		}
-		r.unreserve(q.Key.Tenant)
+		r.unreserve(x)
 	}()
 	if taken, err = r.leases.Take(ctx, x.lease); err != nil || !taken {
 		return nil, err
@@ -179,11 +178,11 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	if err := r.closeOrphans(ctx, q.Key); err != nil {
 		return nil, err
 	}
-	last, err := find(ctx, r.log, q.Key, q.RunID)
+	last, err := find(ctx, r.log, q.Key, q.RunID, q.Body)
 	switch {
 	case err != nil:
 		return nil, err
-	case !last.over() && !bytes.Equal(last.input, q.Body):
+	case !last.over() && !last.same:
 		return nil, ErrDifferent
 	case !last.over():
 		return r.attachment(q.Key, &last), nil

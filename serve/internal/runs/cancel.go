@@ -13,7 +13,7 @@ import (
 // run has ended, that of ctx, or that of the log.
 func Cancel(ctx context.Context, log store.Log, key store.Key, runID string) error {
 	for {
-		last, err := find(ctx, log, key, runID)
+		last, err := find(ctx, log, key, runID, nil)
 		switch {
 		case err != nil:
 			return err

@@ -35,8 +35,8 @@ func leaseName(key store.Key) string {
 // An attempt is what the log has of a request.
 type attempt struct {
 	store.Stream
-	number    int // from 1; 0 if there is none
-	input     []byte
+	number    int  // from 1; 0 if there is none
+	same      bool // it has the same request
 	started   bool // the agent started a run
 	cancelled bool // it was closed because it was cancelled
 }
@@ -45,8 +45,9 @@ type attempt struct {
 // wanted it to end.
 func (a *attempt) over() bool { return a.number == 0 || a.Ended && !a.started && !a.cancelled }
 
-// find returns the last attempt to run a request. The numbers of attempts have no gaps.
-func find(ctx context.Context, log store.Log, key store.Key, runID string) (attempt, error) {
+// find returns the last attempt to run a request, and compares its request with body. The
+// numbers of attempts have no gaps.
+func find(ctx context.Context, log store.Log, key store.Key, runID string, body []byte) (attempt, error) {
 	exists := func(n int) (store.Stream, error) { return log.Stream(ctx, key, streamID(runID, n)) }
 	var last attempt
 	low, high := 0, 1 // low exists
@@ -78,17 +79,17 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string) (atte
 		return last, nil
 	}
 	last.ID = streamID(runID, last.number)
-	return last, last.read(ctx, log, key)
+	return last, last.read(ctx, log, key, body)
 }
 
-// read reads the request of the attempt, and what became of it.
-func (a *attempt) read(ctx context.Context, log store.Log, key store.Key) error {
+// read compares the request of the attempt with body, and finds out what became of it.
+func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body []byte) error {
 	for e, err := range log.Read(ctx, key, a.First-1) {
 		if err != nil {
 			return err
 		}
 		if e.Stream == a.ID && e.Kind == store.Input {
-			a.input = bytes.Clone(e.Data)
+			a.same = bytes.Equal(e.Data, body)
 		}
 		a.look(e)
 		if a.started || e.Position >= a.Last {
