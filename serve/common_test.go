@@ -345,6 +345,7 @@ func (o *observer) Reading(v serve.View, delta int) {
 	o.readers[v] += delta
 }
 func (o *observer) Joined(serve.View, time.Duration) {}
+func (o *observer) Delivered(time.Duration)          {}
 func (o *observer) Sent(int)                         {}
 func (o *observer) ReaderDropped()                   { defer o.lock()(); o.dropped++ }
 func (o *observer) Refused(r serve.Refusal)          { defer o.lock()(); o.refusals = append(o.refusals, r) }

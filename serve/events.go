@@ -38,14 +38,61 @@ func (s *Server) events(q *request) {
 		return
 	}
 	defer leave()
-	// What is wrong from the beginning is answered with a status.
-	if t, err := s.settings.Log.Thread(q.Context(), q.key()); err != nil && !errors.Is(err, store.ErrNoThread) {
-		s.fail(q, err)
-		return
-	} else if !t.DeletedAt.IsZero() {
-		s.fail(q, store.ErrDeleted)
+	if _, ok := s.thread(q); !ok {
 		return
 	}
 	p.texts = s.hub.Events(q.Context(), q.key(), o)
 	s.stream(q, p, since)
+}
+
+// thread returns the thread that the path names, which need not exist. If it was deleted, or
+// the log fails, it refuses the request: that is answered with a status, and what happens
+// later breaks the response off.
+func (s *Server) thread(q *request) (t store.Thread, ok bool) {
+	t, err := s.settings.Log.Thread(q.Context(), q.key())
+	if err == nil && !t.DeletedAt.IsZero() {
+		err = store.ErrDeleted
+	}
+	if err != nil && !errors.Is(err, store.ErrNoThread) {
+		s.fail(q, err)
+		return t, false
+	}
+	return t, true
+}
+
+// connect serves POST /threads/{thread}/connect: what a client needs that joins the last run
+// of a thread, and then the events of the run until it ends. With follow=true it goes on with
+// each further run.
+func (s *Server) connect(q *request) {
+	since := time.Now()
+	follow, ok := q.flag("follow", false)
+	if !ok {
+		s.refuse(q, InvalidQuery, "follow is true or false")
+		return
+	}
+	body, ok := s.guard.ReadBody(q.w, q.Request)
+	if !ok {
+		return
+	}
+	var in input
+	if err := in.read(body, "threadId"); err != nil {
+		s.refuse(q, InvalidInput, err.Error())
+		return
+	}
+	if in.thread != q.ids[0] {
+		s.refuse(q, InvalidInput, "threadId is not the thread of the path")
+		return
+	}
+	leave, ok := s.reader(q)
+	if !ok {
+		return
+	}
+	defer leave()
+	t, ok := s.thread(q)
+	if !ok {
+		return
+	}
+	s.stream(q, response{
+		view: Connect, texts: s.hub.Connect(q.Context(), q.key(), follow), wait: t.Runs > 0, ends: !follow,
+	}, since)
 }

@@ -60,7 +60,7 @@ func TestLogAway(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		for range 100 {
+		for range 40 {
 			c.send(large)
 		}
 		c.send(finished("t", "r"))
@@ -73,12 +73,12 @@ func TestLogAway(t *testing.T) {
 	default:
 	}
 	log.away.Store(false)
-	for i := range 100 {
+	for i := range 40 {
 		if e := answer.event(); !strings.HasSuffix(e, large) {
 			t.Fatalf("event %d is %.80s", i, e)
 		}
 	}
-	same(t, answer.event(), "103 "+finished("t", "r"))
+	same(t, answer.event(), "43 "+finished("t", "r"))
 	same(t, p.ended(1), serve.Finished)
 	same(t, p.server.Check(t.Context()), nil)
 }

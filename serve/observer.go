@@ -27,6 +27,9 @@ type Observer interface {
 	// Joined is called when a reader receives its first bytes, with the time since its
 	// request.
 	Joined(view View, took time.Duration)
+	// Delivered is called when a reader that had caught up takes events, with the time
+	// since they were found in the log.
+	Delivered(time.Duration)
 	// Sent is called when bytes were written to a reader.
 	Sent(bytes int)
 	// ReaderDropped is called when a reader does not read.
@@ -72,6 +75,7 @@ func (silent) AppendFailed(error)              {}
 func (silent) OrphansClosed(int)               {}
 func (silent) Reading(View, int)               {}
 func (silent) Joined(View, time.Duration)      {}
+func (silent) Delivered(time.Duration)         {}
 func (silent) Sent(int)                        {}
 func (silent) ReaderDropped()                  {}
 func (silent) Refused(Refusal)                 {}

@@ -249,3 +249,49 @@ func TestEvents(t *testing.T) {
 		}
 	})
 }
+
+// A client that joins without ids gets a prelude, and then the live events of the run.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		p.post("/threads/t/connect", input("t", "x")).want(http.StatusOK, "")
+		for _, body := range []string{"", "{}", input("u", "x"), `{"threadId":1}`} {
+			p.post("/threads/t/connect", body).want(http.StatusBadRequest, `"code":"invalid_input"`)
+		}
+		p.post("/threads/t/connect?follow=x", input("t", "x")).want(http.StatusBadRequest, `"code":"invalid_query"`)
+		follower := p.post("/threads/t/connect?follow=true", `{"threadId":"t"}`)
+		c, first := p.begin(a, "t", "r")
+		open := `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`
+		c.send(open)
+		first.event()
+		joined := p.post("/threads/t/connect", input("t", "x"))
+		same(t, joined.event(), " "+started("t", "r"))
+		if e := joined.event(); !strings.Contains(e, `"MESSAGES_SNAPSHOT"`) || !strings.Contains(e, "u-r") {
+			t.Error(e)
+		}
+		for _, answer := range []*answer{joined, follower} {
+			for !strings.HasPrefix(answer.event(), "3 ") {
+			}
+		}
+		content := `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}`
+		end := `{"type":"TEXT_MESSAGE_END","messageId":"m"}`
+		c.send(content, end, finished("t", "r"))
+		c.end()
+		rest := []string{"4 " + content, "5 " + end, "6 " + finished("t", "r")}
+		same(t, joined.events(3), rest)
+		same(t, joined.text(), "")
+		same(t, follower.events(3), rest)
+		first.events(3)
+		same(t, first.text(), "")
+		c, _ = p.begin(a, "t", "r2")
+		same(t, follower.event(), " "+started("t", "r2"))
+		if _, err := log.Delete(t.Context(), store.Key{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		<-c.left
+		follower.broken()
+		p.post("/threads/t/connect", input("t", "x")).want(http.StatusGone, "thread_deleted")
+	})
+}

@@ -33,6 +33,7 @@ func routes() []route {
 		{[]string{"threads", "", "runs"}, (*Server).listRuns, nil},
 		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
 		{[]string{"threads", "", "events"}, (*Server).events, nil},
+		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
 		{[]string{"agents", ""}, nil, (*Server).run},
 	}

@@ -37,8 +37,8 @@ func (s *Server) run(q *request) {
 	if !ok {
 		return
 	}
-	in, err := readInput(body)
-	if err != nil {
+	var in input
+	if err := in.read(body, "threadId", "runId"); err != nil {
 		s.refuse(q, InvalidInput, err.Error())
 		return
 	}
@@ -71,9 +71,11 @@ func (s *Server) run(q *request) {
 		s.fail(q, err)
 		return
 	}
-	s.stream(q, response{
-		view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), wait: !a.Known, empty: runs.ErrNoEvents,
-	}, since)
+	p := response{view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), ends: true}
+	if !a.Known {
+		p.wait, p.empty = true, runs.ErrNoEvents
+	}
+	s.stream(q, p, since)
 }
 
 // passOn answers with the status and the body of an agent that refused a request.
@@ -127,29 +129,30 @@ type cancelledRun struct {
 // input is what a Server reads of a RunAgentInput.
 type input struct{ thread, run string }
 
-// readInput reads the ids of a RunAgentInput. The rest is for the agent.
-func readInput(body []byte) (in input, err error) {
+// read reads ids of a RunAgentInput. The rest is for the agent.
+func (in *input) read(body []byte, names ...string) error {
 	var o strictjson.Object
 	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
 	if err != nil {
-		return in, fmt.Errorf("the body is not JSON: %w", err)
+		return fmt.Errorf("the body is not JSON: %w", err)
 	}
 	if v.Kind != strictjson.ObjectStart {
-		return in, errors.New("the body is not an object")
+		return errors.New("the body is not an object")
 	}
-	for _, member := range []struct {
-		name string
-		id   *string
-	}{{"threadId", &in.thread}, {"runId", &in.run}} {
-		v, ok := o.Get(member.name)
+	for _, name := range names {
+		v, ok := o.Get(name)
 		id, valid := v.Text()
 		if !ok || v.Kind != strictjson.String || !valid {
-			return in, fmt.Errorf("%s is missing or not a string", member.name)
+			return fmt.Errorf("%s is missing or not a string", name)
 		}
 		if err := store.CheckID(id); err != nil {
-			return in, fmt.Errorf("%s: %w", member.name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		*member.id = id
+		if name == "threadId" {
+			in.thread = id
+		} else {
+			in.run = id
+		}
 	}
-	return in, nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,12 @@ func New(s Settings) (*Server, error) {
 		if _, ok := s.Log.(store.Leaser); !ok {
 			return nil, errors.New("the log has no leases, which running agents needs")
 		}
+		s.Exchanges.MaxExchanges = cmp.Or(s.Limits.Runs, runs.DefaultRuns) // each run has one
 		if v.caller, err = proxy.NewCaller(s.Exchanges); err != nil {
 			return nil, err
 		}
 	}
-	v.hub = attach.New(s.Log, attach.Settings{Idle: s.Idle})
+	v.hub = attach.New(s.Log, attach.Settings{Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered})
 	return v, nil
 }
 

@@ -22,7 +22,7 @@ type Settings struct {
 	// Agents are the URLs of the agents by name. Without agents, the Server only reads.
 	Agents map[string]*url.URL
 	// Exchanges are the settings of requests to agents: captures, labels and limits. Its
-	// Upstream is ignored. Without Captures, nothing is recorded. Timeout limits the
+	// Upstream and MaxExchanges are ignored. Without Captures, nothing is recorded. Timeout limits the
 	// duration of a run.
 	Exchanges proxy.Settings
 	// Queue makes a request wait while another run of its thread is active. Otherwise it

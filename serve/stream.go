@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,11 +20,14 @@ type response struct {
 	// wait delays the head until there is a text. Until then an error is answered with a
 	// status.
 	wait bool
+	// ends means that the response ends with a run. When the server stops, it can receive
+	// the last events.
+	ends bool
 	// endless means that the events never end by themselves. When the server stops, such
 	// a response ends as if it were complete; others break off, because a client would
 	// take the end for that of the run.
 	endless bool
-	// empty, if not nil, is the error if there is no text at all.
+	// empty, if not nil, is the error if there is no event at all.
 	empty error
 }
 
@@ -34,7 +38,7 @@ const comment = ":\n\n"
 func (s *Server) stream(q *request, p response, since time.Time) {
 	s.settings.Observer.Reading(p.view, 1)
 	defer s.settings.Observer.Reading(p.view, -1)
-	if !p.endless {
+	if p.ends {
 		s.ending.add(1)
 		defer s.ending.add(-1)
 	}
@@ -55,26 +59,30 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 		case errors.Is(err, attach.ErrClosed) && p.endless:
 			return
 		case err != nil:
-			s.settings.Logger.Info("a response broke off", "view", string(p.view), "error", err)
+			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		if !t.began && !t.begin() {
 			return
 		}
-		if len(text) == 0 {
+		idle := len(text) == 0
+		if idle {
 			text = []byte(comment)
 		}
 		if !t.send(text) {
 			return
 		}
-		if first {
+		if first && !idle {
 			first = false
 			s.settings.Observer.Joined(p.view, time.Since(since))
 		}
 	}
-	if !t.began && p.empty != nil {
+	switch {
+	case first && p.empty != nil && !t.began:
 		s.fail(q, p.empty)
-	} else if !t.began {
+	case first && p.empty != nil:
+		panic(http.ErrAbortHandler) // it is too late for a status
+	case !t.began:
 		t.begin()
 	}
 }
@@ -109,12 +117,24 @@ func (t *sender) begin() bool {
 	return t.send(nil)
 }
 
+// writeBytes is how much a client has to accept in Settings.ReaderTimeout.
+const writeBytes = 64 << 10
+
 // send sends a text, and reports whether that succeeded.
 func (t *sender) send(text []byte) bool {
-	_ = t.control.SetWriteDeadline(time.Now().Add(t.server.settings.ReaderTimeout)) // unless a test has no connection
-	_, err := t.request.w.Write(text)
+	var err error
+	for part := range slices.Chunk(text, writeBytes) {
+		if err = t.deadline(); err == nil {
+			_, err = t.request.w.Write(part)
+		}
+		if err != nil {
+			break
+		}
+	}
 	if err == nil {
-		err = t.control.Flush()
+		if err = t.deadline(); err == nil {
+			err = t.control.Flush()
+		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.server.settings.Observer.ReaderDropped()
@@ -124,6 +144,11 @@ func (t *sender) send(text []byte) bool {
 		t.server.settings.Observer.Sent(len(text))
 	}
 	return err == nil
+}
+
+// deadline sets the time at which the next write fails.
+func (t *sender) deadline() error {
+	return t.control.SetWriteDeadline(time.Now().Add(t.server.settings.ReaderTimeout))
 }
 
 // cursor returns the place after which the client wants events: Last-Event-ID, which a client
