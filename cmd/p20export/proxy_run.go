@@ -71,7 +71,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 			return nil
 		},
 		check: func(at net.Addr) error {
-			warnOfLimit(log, "max-exchanges", filesOfExchange, fl.exchanges)
+			warnOfLimit(log, "max-exchanges", filesOfExchange, fl.exchanges, 0)
 			return checkLoop(fl.upstream, at)
 		},
 		start: o.start,

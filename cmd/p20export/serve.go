@@ -8,6 +8,14 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/serve"
+)
+
+// The defaults of limits.
+const (
+	defaultRuns    = 1000
+	defaultQueued  = 1000
+	defaultReaders = 10_000
 )
 
 // The values of --thread-policy.
@@ -34,7 +42,7 @@ type serveFlags struct {
 }
 
 func newServe() *cobra.Command {
-	fl := serveFlags{}
+	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerTime: serve.DefaultReaderTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve --store URL --listen ADDRESS [--upstream NAME=URL]...",
 		Short: "Run agents so that clients can leave, join and come back",

@@ -86,11 +86,11 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	switch {
 	case fl.policy != policyRefuse && fl.policy != policyQueue:
 		return fmt.Errorf("--thread-policy %s: must be %s or %s", finding.Quote(fl.policy), policyRefuse, policyQueue)
-	case fl.queued > 0 && fl.policy != policyQueue:
+	case changed("max-queued") && fl.policy != policyQueue:
 		return errors.New("--max-queued needs --thread-policy queue; otherwise no request waits")
 	case fl.runTime < 0:
 		return errors.New("--run-timeout cannot be negative; without it there is no limit")
-	case changed("reader-timeout") && fl.readerTime <= 0:
+	case fl.readerTime <= 0:
 		return errors.New("--reader-timeout must be positive, such as 30s")
 	case changed("token-file") && fl.tokens == "":
 		return errors.New("--token-file is empty; name the file with the tokens")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,6 +108,20 @@ func (f frames) wantLater(t *testing.T, url string, want ...string) {
 	f.response.Body.Close()
 }
 
+// wantReady compares the status of /readyz.
+func wantReady(t *testing.T, s *server, want int) {
+	t.Helper()
+	found := regexp.MustCompile(`"metrics":"([^"]+)"`).FindStringSubmatch(s.all.String())
+	response, err := http.Get("http://" + found[1] + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != want {
+		t.Errorf("/readyz has the status %d, want %d", response.StatusCode, want)
+	}
+}
+
 // closings returns the closing entries and the ends of the thread.
 func closings(t *testing.T, file string) (list []string) {
 	t.Helper()
@@ -190,8 +205,7 @@ func TestServeCutsOff(t *testing.T) {
 				time.Sleep(2 * signals.Together) // the second signal, and not a part of the first
 				s.kill(t, sig)
 			}
-			// The client may be disconnected before it gets the end.
-			if last := client.next(t); last != "" && !strings.Contains(last, `"code":"p20export.shutdown"`) {
+			if last := client.next(t); !strings.HasPrefix(last, `3 {"type":"RUN_ERROR"`) || !strings.Contains(last, `"code":"p20export.shutdown"`) {
 				t.Errorf("the client got %q", last)
 			}
 			if status, log := s.wait(t); status != test.want || !strings.Contains(log, `"cut_off":1`) {
@@ -288,7 +302,8 @@ func TestServeFullDisk(t *testing.T) {
 	client.want(t, "2 "+testkit.Started)
 	limitFiles(t, s, 1)
 	close(a.release)
-	s.await(t, `"level":"(WARN|ERROR)".*(full|limit|large|write|I/O)`)
+	s.await(t, `"msg":"events cannot be appended to the log`)
+	wantReady(t, s, http.StatusServiceUnavailable)
 	reader := readThread(t, url, "0")
 	reader.want(t, "2 "+testkit.Started) // and nothing else yet
 	limitFiles(t, s, unix.RLIM_INFINITY)
@@ -308,18 +323,21 @@ func TestServeRemovedLog(t *testing.T) {
 	dir := t.TempDir()
 	file, away := filepath.Join(dir, "events.db"), filepath.Join(dir, "away.db")
 	a := newAgent(t)
-	s, url := startServe(t, "sqlite:"+file, a.URL)
+	s, url := startServe(t, "sqlite:"+file, a.URL, "--metrics", "127.0.0.1:0")
 	client := startRun(t, url, "r")
 	client.want(t, "2 "+testkit.Started)
+	wantReady(t, s, http.StatusOK)
 	if err := os.Rename(file, away); err != nil {
 		t.Fatal(err)
 	}
 	close(a.release)
 	s.await(t, `is not the file that was opened`)
+	wantReady(t, s, http.StatusServiceUnavailable)
 	if err := os.Rename(away, file); err != nil {
 		t.Fatal(err)
 	}
 	client.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
+	wantReady(t, s, http.StatusOK)
 	s.kill(t, syscall.SIGTERM)
 	if status, log := s.wait(t); status != 0 {
 		t.Errorf("exit status %d\n%s", status, log)

@@ -42,7 +42,14 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	log, out := monitor.OpenLog(cmd.ErrOrStderr(), fl.service.LogFormat)
 	defer out.Close()
 	var server *serve.Server
-	m := monitor.NewServe(func() error { return server.Check(cmd.Context()) }, log, out.Dropped)
+	m := monitor.NewServe(func() error {
+		if file, ok := settings.Log.(*watchedFile); ok {
+			if err := file.check(); err != nil {
+				return err
+			}
+		}
+		return server.Check(cmd.Context())
+	}, log, out.Dropped)
 	settings.Logger, settings.Observer = log, m
 	settings.Exchanges.Log, settings.Exchanges.Observer = log, m.Exchanges
 	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {
@@ -65,6 +72,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 			return fl.started(server.Start(ctx))
 		},
 		check: func(at net.Addr) error {
+			warnOfLimit(log, "max-readers", filesOfReader, fl.readers, fl.runs*filesOfRun)
 			for _, agent := range settings.Agents {
 				if err := checkLoop(agent.String(), at); err != nil {
 					return err
@@ -82,6 +90,12 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	}
 	return d.run(cmd.Context())
 }
+
+// A reader is a connection. A run has one to its agent, and four files of its capture.
+const (
+	filesOfReader = 1
+	filesOfRun    = 5
+)
 
 // openLog opens the log. It is created only if there are agents: a reader of a log that does
 // not exist is more likely a mistake.

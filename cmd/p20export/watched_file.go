@@ -30,11 +30,19 @@ func watchFile(log store.Log, path string) (store.Log, error) {
 
 // Append implements store.Log.
 func (f *watchedFile) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
-	info, err := os.Stat(f.path)
-	if err != nil || !os.SameFile(info, f.opened) {
-		return 0, fmt.Errorf("%s is not the file that was opened: put that file back, or restart p20export", finding.Escape(f.path))
+	if err := f.check(); err != nil {
+		return 0, err
 	}
 	return f.Log.Append(ctx, key, after, entries)
+}
+
+// check returns an error if the path does not lead to the file that was opened.
+func (f *watchedFile) check() error {
+	info, err := os.Stat(f.path)
+	if err != nil || !os.SameFile(info, f.opened) {
+		return fmt.Errorf("%s is not the file that was opened: put that file back, or restart p20export", finding.Escape(f.path))
+	}
+	return nil
 }
 
 // Leases implements store.Leaser.

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ type Serve struct {
 	appendTime     prometheus.Histogram
 	appendErrors   prometheus.Counter
 	orphans        prometheus.Counter
+	failing        atomic.Pointer[appendFailure] // nil if the last append succeeded
 
 	readers  *prometheus.GaugeVec
 	joinTime *prometheus.HistogramVec
@@ -40,17 +42,33 @@ var (
 	joinBuckets     = []float64{1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 200e-3, 500e-3, 1, 5}
 )
 
+// appendFailure is an append to the log that failed.
+type appendFailure struct {
+	err error
+	at  time.Time
+}
+
+// failureTime is the time for which a failed append makes a server not ready. Appends are
+// tried again sooner. Without runs nothing is appended, so only the probe counts then.
+const failureTime = 10 * time.Second
+
 // NewServe returns a monitor of a server of threads. probe checks whether the log can be
-// used. dropped returns the number of log lines that were dropped.
+// used, without writing to it. dropped returns the number of log lines that were dropped.
 func NewServe(probe func() error, log *slog.Logger, dropped func() int64) *Serve {
-	m := newMonitor(Probe{Check: probe, Fails: "the log cannot be used", Works: "the log can be used again"}, log, dropped)
+	var s *Serve
+	m := newMonitor(Probe{Check: func() error {
+		if f := s.failing.Load(); f != nil && time.Since(f.at) < failureTime {
+			return f.err
+		}
+		return probe()
+	}, Fails: "the log cannot be used", Works: "the log can be used again"}, log, dropped)
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "p20export_serve_" + name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "p20export_serve_" + name, Help: help})
 	}
-	s := &Serve{
+	s = &Serve{
 		Monitor: m, Exchanges: newRecording(m.registry),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_serve_runs_total",
@@ -96,12 +114,16 @@ func (s *Serve) RunsQueued(delta int) { s.queued.Add(float64(delta)) }
 
 // Appended implements serve.Observer.
 func (s *Serve) Appended(entries int, took time.Duration) {
+	s.failing.Store(nil)
 	s.entries.Add(float64(entries))
 	s.appendTime.Observe(took.Seconds())
 }
 
 // AppendFailed implements serve.Observer.
-func (s *Serve) AppendFailed(error) { s.appendErrors.Inc() }
+func (s *Serve) AppendFailed(err error) {
+	s.failing.Store(&appendFailure{err, time.Now()})
+	s.appendErrors.Inc()
+}
 
 // OrphansClosed implements serve.Observer.
 func (s *Serve) OrphansClosed(n int) { s.orphans.Add(float64(n)) }

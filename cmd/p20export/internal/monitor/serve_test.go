@@ -93,6 +93,11 @@ func TestServeReady(t *testing.T) {
 		t.Errorf("status %d: %s", status, text)
 	}
 	broken = nil
+	s.AppendFailed(errors.New("no space"))
+	if status, _ := get(t, s.Monitor, "/readyz"); status != 503 {
+		t.Errorf("status %d after a failed append", status)
+	}
+	s.Appended(1, 0)
 	if status, text := get(t, s.Monitor, "/readyz"); status != 200 || !strings.Contains(log.String(), `level=INFO msg="the log can be used again"`) {
 		t.Errorf("status %d: %s\n%s", status, text, log.String())
 	}
