@@ -27,12 +27,12 @@ type Open struct {
 }
 
 // Open returns what is open in the current run, in the order in which it was opened. It
-// omits what THINKING events opened and can no longer name.
+// omits what THINKING events opened and can no longer name, and what no event opened.
 func (c *Checker) Open() (list []Open) {
 	for _, k := range []*kind{textMessage, toolCall, reasoningSpan, reasoningMessage} {
 		for id, it := range *k.of(&c.run) {
 			p := k.part(it)
-			if !p.open || isMade(id) && id != c.thinking.span && id != c.thinking.message {
+			if !p.open || p.assumed || isMade(id) && id != c.thinking.span && id != c.thinking.message {
 				continue
 			}
 			o := Open{Type: k.start, ID: id, Subagent: it.owner.name, Tagged: it.owner.subagent, since: p.since}
