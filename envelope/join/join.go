@@ -42,15 +42,9 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// A Run remembers the ids of the run as a sequence.Checker does, within its limits, and the
-// events that the prelude repeats.
-const (
-	// MaxEvents bounds the number of events of subagents that are remembered.
-	MaxEvents = 100_000
-	// MaxBytes bounds the size of the events that are remembered: RUN_STARTED, the last
-	// event of the run, and those of subagents.
-	MaxBytes = 64 << 20
-)
+// MaxBytes bounds the size of the events of a run that are remembered: RUN_STARTED, those
+// about subagents, and the last ones. Of ids, a Run remembers as many as a sequence.Checker.
+const MaxBytes = 64 << 20
 
 // ErrLimit means that a run exceeds a limit, so that there is no prelude.
 var ErrLimit = errors.New("the run is too large to be joined")
@@ -82,7 +76,7 @@ func (r *Run) Event(e *envelope.Event) {
 			r.ends = append(r.ends, r.keep(e))
 		}
 	case names.SubagentStarted, names.SubagentFinished, names.SubagentError:
-		if !broken && len(r.ends) == 0 {
+		if !broken && len(r.ends) == 0 && !r.limited() {
 			r.subagents = append(r.subagents, r.keep(e))
 		}
 	}
@@ -94,10 +88,14 @@ func (r *Run) Skip() { r.checker.Skip() }
 // Ended reports whether the run has ended.
 func (r *Run) Ended() bool { return len(r.ends) > 0 }
 
+// limited reports whether the run exceeds a limit.
+func (r *Run) limited() bool { return r.full || r.checker.Full() }
+
 // keep returns a copy of an event on one line.
 func (r *Run) keep(e *envelope.Event) []byte {
-	if r.bytes += len(e.Data); r.bytes > MaxBytes || len(r.subagents) >= MaxEvents {
+	if r.bytes += len(e.Data); r.bytes > MaxBytes {
 		r.full = true
+		r.started, r.subagents = nil, nil // there will be no prelude
 		return nil
 	}
 	return slices.Clone(strictjson.OneLine(e.Data))

@@ -22,8 +22,8 @@ func (r *Run) Prelude(from *reduce.Reducer) ([][]byte, error) {
 	switch {
 	case from.Full():
 		return nil, fmt.Errorf("%w: its messages, its state or its chunks exceed a limit of package reduce", ErrLimit)
-	case r.full || r.checker.Full():
-		return nil, fmt.Errorf("%w: its ids, or the events about its subagents, exceed a limit", ErrLimit)
+	case r.limited():
+		return nil, fmt.Errorf("%w: its ids exceed a limit of package sequence, or its events about subagents %d bytes", ErrLimit, MaxBytes)
 	}
 	if r.started == nil {
 		return nil, nil

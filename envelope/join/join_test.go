@@ -1,0 +1,134 @@
+package join_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/join"
+	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/envelope/sequence"
+)
+
+const started = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`
+
+// TestNoRun checks that there is no prelude without a RUN_STARTED.
+func TestNoRun(t *testing.T) {
+	s := newServer()
+	s.take(t, `{"type":"RUN_ERROR","message":"no"}`)
+	if prelude := s.prelude(t); prelude != nil || !s.run.Ended() {
+		t.Errorf("prelude %q, ended %v", prelude, s.run.Ended())
+	}
+	s.take(t, started)
+	if prelude := s.prelude(t); len(prelude) != 2 || s.run.Ended() {
+		t.Errorf("prelude %q, ended %v", prelude, s.run.Ended())
+	}
+}
+
+// TestLines checks that an event on several lines becomes one line.
+func TestLines(t *testing.T) {
+	s := newServer()
+	s.take(t, "{\"type\": \"RUN_STARTED\",\r\n \"threadId\":\"t\",\"runId\":\"r\"}")
+	if prelude := s.prelude(t); prelude[0] != started {
+		t.Errorf("%q", prelude[0])
+	}
+}
+
+// TestSkip checks that an event that cannot be read is ignored.
+func TestSkip(t *testing.T) {
+	s := newServer()
+	s.take(t, started)
+	s.take(t, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`)
+	s.run.Skip()
+	if prelude := s.prelude(t); len(prelude) != 3 {
+		t.Errorf("prelude %q", prelude)
+	}
+}
+
+// TestOtherOwner shows the limit of the package: a client that joins refuses events that say
+// otherwise than a message whom it belongs to.
+func TestOtherOwner(t *testing.T) {
+	list, cut := events(`RUN_STARTED{"threadId":"t","runId":"q"}
+		TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+		RUN_FINISHED{"threadId":"t","runId":"q"}
+		RUN_STARTED{"threadId":"t","runId":"r"}
+		---
+		TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"two","subagentRunId":"s"}`)
+	s := newServer()
+	for _, e := range list[:cut] {
+		s.take(t, e)
+	}
+	if f := breaches(t, list); f != "" {
+		t.Fatal(f)
+	}
+	if f := breaches(t, append(s.prelude(t), list[cut:]...)); !strings.HasPrefix(f, "owner_differs: ") {
+		t.Errorf("breach %q", f)
+	}
+}
+
+// TestLimits checks that there is no prelude past each limit, and one for the next run.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	description := strings.Repeat("x", 1<<20)
+	for name, fill := range map[string]func(s *server){
+		"subagents": func(s *server) {
+			for i := range join.MaxBytes>>20 + 1 {
+				s.take(t, fmt.Sprintf(`{"type":"SUBAGENT_STARTED","subagentRunId":"%d","name":"%s"}`, i, description))
+			}
+		},
+		"ids": func(s *server) {
+			for i := range sequence.MaxIDs + 1 {
+				s.take(t, fmt.Sprintf(`{"type":"REASONING_START","messageId":"%d"}`, i))
+			}
+		},
+		"messages": func(s *server) {
+			for range join.MaxBytes>>20 + 1 {
+				s.take(t, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"`+description+`"}`)
+			}
+		},
+	} {
+		s := newServer()
+		s.take(t, started)
+		fill(s)
+		_, err := s.run.Prelude(s.reducer)
+		if !errors.Is(err, join.ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.take(t, `{"type":"RUN_ERROR","message":"no"}`)
+		if !s.run.Ended() {
+			t.Errorf("%s: the run has not ended", name)
+		}
+		s.take(t, started)
+		if _, err := s.run.Prelude(s.reducer); (err != nil) != (name == "messages") {
+			t.Errorf("%s, in the next run: %v", name, err)
+		}
+	}
+}
+
+// TestDamaged joins damaged streams, which clients refuse. The events of the prelude can be
+// read.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches
+		s := newServer()
+		for _, text := range judge.Damage(r, judge.Generate(r, judge.Generator{With: odd})) {
+			e, err := envelope.ReadEvent([]byte(text))
+			if err != nil {
+				s.run.Skip()
+				continue
+			}
+			s.run.Event(e)
+			s.reducer.Event(e)
+			for _, e := range s.prelude(t) {
+				read(t, e)
+			}
+		}
+	})
+}
