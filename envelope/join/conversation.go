@@ -1,6 +1,8 @@
 package join
 
 import (
+	"bytes"
+
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -22,7 +24,7 @@ type conversation struct {
 	// snapshot it is empty.
 	odd                       []*message
 	hasActivity, hasReasoning bool   // in the snapshot
-	list                      []byte // the messages of the snapshot
+	snapshot                  []byte // MESSAGES_SNAPSHOT without its metadata and its end
 	// input are the ids of the messages in RUN_STARTED that are not found yet, and differs
 	// means that they are not those with which the snapshot begins.
 	input   []string
@@ -41,9 +43,8 @@ type call struct {
 	name []byte
 }
 
-// read reads the messages of a conversation of which some things are open. It is that of a
-// run whose RUN_STARTED is given.
-func read(from *reduce.Reducer, open []sequence.Open, started []byte) *conversation {
+// read reads the conversation of a run of which some things are open.
+func (r *Run) read(from *reduce.Reducer, open []sequence.Open) *conversation {
 	c := &conversation{changes: from.Changes(), messages: make(map[string]*message), calls: make(map[string]*call)}
 	thinking := false
 	for _, o := range open {
@@ -59,29 +60,42 @@ func read(from *reduce.Reducer, open []sequence.Open, started []byte) *conversat
 	if c.changes.State {
 		c.state = from.AppendState(nil)
 	}
-	messages := from.AppendMessages(nil)
+	c.input = inputOf(r.started)
+	text := append(make([]byte, 0, r.size), snapshotHead...)
+	text = from.AppendMessages(text)
+	r.size = len(text) + len(text)/8
+	c.snapshot = text
 	var o strictjson.Object
 	// The Reducer wrote the text, so there is no error.
-	list, _ := strictjson.ReadText(&o, new(strictjson.Decoder), messages)
-	c.input = inputOf(started)
-	c.list = append(make([]byte, 0, len(messages)), '[')
+	list, _ := strictjson.ReadText(&o, new(strictjson.Decoder), text[len(snapshotHead):])
+	edited := false
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
-		m := readMessage(o)
-		if thinking && m.id == c.changes.Message && m.role == event.RoleReasoning {
-			c.thinking, thinking = m, false
+		shown := c.message(v, o, &thinking)
+		asItIs := len(shown) > 0 && &shown[0] == &v.Raw[0]
+		if asItIs && !edited {
 			return nil
 		}
-		c.note(m, o)
-		if len(c.list) > 1 {
-			c.list = append(c.list, ',')
+		if !edited {
+			before := bytes.TrimSuffix(text[:len(snapshotHead)+v.Start], []byte(","))
+			c.snapshot, edited = append([]byte(nil), before...), true
 		}
-		c.list = c.append(c.list, m, v, o)
+		if len(shown) > 0 {
+			if c.snapshot[len(c.snapshot)-1] != '[' {
+				c.snapshot = append(c.snapshot, ',')
+			}
+			c.snapshot = append(c.snapshot, shown...)
+		}
 		return nil
 	})
-	c.list = append(c.list, ']')
+	if edited {
+		c.snapshot = append(c.snapshot, ']')
+	}
 	c.differs = c.differs || len(c.input) > 0
 	return c
 }
+
+// snapshotHead is the beginning of a snapshot, before its messages.
+const snapshotHead = `{"type":"MESSAGES_SNAPSHOT","messages":`
 
 // inputOf returns the ids of the messages in the input of RUN_STARTED.
 func inputOf(started []byte) (ids []string) {
@@ -96,6 +110,36 @@ func inputOf(started []byte) (ids []string) {
 	return ids
 }
 
+// message remembers what a prelude needs of a message, and returns its text in the snapshot,
+// which is empty if the snapshot does not have it.
+func (c *conversation) message(v strictjson.Value, o *strictjson.Object, thinking *bool) []byte {
+	role, _ := o.Get("role")
+	activity, reasoning := role.Is(event.RoleActivity), role.Is(event.RoleReasoning)
+	if *thinking && reasoning && o.Text("id") == c.changes.Message {
+		c.thinking, *thinking = readMessage(o), false
+		return nil
+	}
+	c.hasActivity = c.hasActivity || activity
+	c.hasReasoning = c.hasReasoning || reasoning
+	if len(c.input) > 0 {
+		c.differs = c.differs || c.input[0] != o.Text("id")
+		c.input = c.input[1:]
+	}
+	if len(c.messages) > 0 {
+		id := o.Text("id")
+		if known, needed := c.messages[id]; needed && known == nil {
+			c.messages[id] = readMessage(o)
+		}
+	}
+	if len(c.calls) > 0 {
+		c.callsOf(o)
+	}
+	if activity {
+		return c.activity(v, o)
+	}
+	return v.Raw
+}
+
 // readMessage reads the members of a message.
 func readMessage(o *strictjson.Object) *message {
 	get := func(name string) []byte {
@@ -108,37 +152,33 @@ func readMessage(o *strictjson.Object) *message {
 	}
 }
 
-// note remembers what a prelude needs of a message.
-func (c *conversation) note(m *message, o *strictjson.Object) {
-	c.hasActivity = c.hasActivity || m.role == event.RoleActivity
-	c.hasReasoning = c.hasReasoning || m.role == event.RoleReasoning
-	if len(c.input) > 0 {
-		c.differs = c.differs || c.input[0] != m.id
-		c.input = c.input[1:]
-	}
-	if known, needed := c.messages[m.id]; needed && known == nil {
-		c.messages[m.id] = m
-	}
-	if len(c.calls) == 0 {
-		return
-	}
+// callsOf remembers the tool calls of a message that are open.
+func (c *conversation) callsOf(o *strictjson.Object) {
 	calls, _ := o.Get("toolCalls")
+	var of *message
 	// The messages were read before, so there is no error.
-	_ = strictjson.Elements(calls, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
-		id := o.Text("id")
+	_ = strictjson.Elements(calls, func(_ int, _ strictjson.Value, one *strictjson.Object) error {
+		id := one.Text("id")
 		if known, needed := c.calls[id]; needed && known == nil {
-			function, _ := o.Get("function")
+			if of == nil {
+				of = readMessage(o)
+			}
+			function, _ := one.Get("function")
 			name, _ := function.Member("name")
-			c.calls[id] = &call{m, name.Raw}
+			c.calls[id] = &call{of, name.Raw}
 		}
 		return nil
 	})
 }
 
-// append appends a message to those of the snapshot.
-func (c *conversation) append(dst []byte, m *message, v strictjson.Value, o *strictjson.Object) []byte {
-	if content, _ := o.Get("content"); m.role != event.RoleActivity || content.Kind == strictjson.ObjectStart {
-		return append(dst, v.Raw...)
+// activity returns the text of an activity in the snapshot, with an object as its content.
+func (c *conversation) activity(v strictjson.Value, o *strictjson.Object) []byte {
+	content, ok := o.Get("content")
+	if content.Kind == strictjson.ObjectStart {
+		return v.Raw
+	}
+	if ok {
+		c.odd = append(c.odd, readMessage(o))
 	}
 	var b strictjson.Builder
 	for member := range o.All {
@@ -148,10 +188,7 @@ func (c *conversation) append(dst []byte, m *message, v strictjson.Value, o *str
 	}
 	b.Add("content", strictjson.Value{Kind: strictjson.ObjectStart, Raw: []byte("{}")})
 	text, _ := b.Object()
-	if len(m.content) > 0 {
-		c.odd = append(c.odd, m)
-	}
-	return append(dst, text...)
+	return text
 }
 
 // lacks reports whether the conversation lacks a message or a tool call that is open: a

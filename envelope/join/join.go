@@ -20,10 +20,12 @@
 //
 //   - Whom things belong to. A message of the snapshot belongs to the subagent that it names.
 //     If events of the run name another one, the client refuses them. That can only be so
-//     with messages of an earlier run, with those that a tool call created, and with ids that
-//     a snapshot of the agent removed and the run uses again.
+//     with messages of an earlier run, with those that a tool call created, with reasoning
+//     that does not name the subagent of its span, and with ids that a snapshot of the agent
+//     removed and the run uses again.
 //   - The message that THINKING events of AG-UI 0.x have open follows all others.
-//   - If several messages have the same id, an event may change all of them or the first.
+//   - Several messages with the same id, and activities with the id of another message: an
+//     event may change another one, or belong to another subagent.
 //   - Tool calls that began before the client joined: if RUN_FINISHED does not name those
 //     that wait for a result, the client does not count them. Interrupts of earlier runs.
 //   - Messages of which the log does not tell, such as activities before a request that has
@@ -57,6 +59,7 @@ type Run struct {
 	ends      [][]byte // RUN_FINISHED and RUN_ERROR
 	bytes     int
 	full      bool
+	size      int // the expected size of a snapshot
 }
 
 // New returns a Run without events.

@@ -32,7 +32,7 @@ func (r *Run) Prelude(from *reduce.Reducer) ([][]byte, error) {
 	if !r.Ended() {
 		open = r.checker.Open()
 	}
-	p := &prelude{Run: r, conversation: read(from, open, r.started)}
+	p := &prelude{Run: r, conversation: r.read(from, open)}
 	p.add(r.started)
 	switch {
 	case p.lacks(open):
@@ -169,7 +169,7 @@ func (p *prelude) snapshots(whole bool) {
 	case !c.AllActivities && (p.hasActivity || len(c.Activities) > 0):
 		metadata = `{"@ag-ui/client":{"authoritativeActivityTypes":` + texts(c.Activities) + `}}`
 	}
-	f := fields{}.str("type", names.MessagesSnapshot).add("messages", p.list)
+	f := fields(p.snapshot)
 	if metadata != "" {
 		f = f.add("metadata", []byte(metadata))
 	}
