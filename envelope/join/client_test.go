@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 )
 
@@ -18,7 +19,7 @@ import (
 // those of an earlier event.
 func TestClientCuts(t *testing.T) {
 	j := judge.Start(t)
-	joins := 0
+	joins, written := 0, make(map[string]int)
 	for i := range judge.Streams(300) {
 		g := []judge.Generator{
 			{Without: judge.Subagents | judge.Collisions},
@@ -29,7 +30,7 @@ func TestClientCuts(t *testing.T) {
 		events := judge.WithoutBinaryResults(judge.Generate(r, g))
 		cuts := []int{1 + r.IntN(len(events)), 1 + r.IntN(len(events)), 1 + r.IntN(len(events))}
 		slices.Sort(cuts)
-		joins += joinAt(t, j, events, cuts, r.IntN(cuts[0]+1))
+		joins += joinAt(t, j, events, cuts, r.IntN(cuts[0]+1), written)
 		if t.Failed() {
 			t.Fatalf("stream %d:\n%s", i, strings.Join(events, "\n"))
 		}
@@ -37,7 +38,16 @@ func TestClientCuts(t *testing.T) {
 	if joins < judge.Streams(300) {
 		t.Errorf("the client joined only %d times", joins)
 	}
-	t.Logf("%d joins", joins)
+	for _, name := range []string{
+		names.TextMessageStart, names.ToolCallStart, names.ReasoningStart, names.ReasoningMessageStart, names.StepStarted,
+		names.SubagentStarted, names.SubagentFinished, names.TextMessageChunk, names.ToolCallChunk, names.ReasoningMessageChunk,
+		names.ThinkingStart, names.ThinkingTextMessageContent, names.StateSnapshot, names.ActivitySnapshot, names.RunFinished, names.RunError,
+	} {
+		if written[name] == 0 {
+			t.Errorf("no prelude has %s", name)
+		}
+	}
+	t.Logf("%d joins with the events %v", joins, written)
 }
 
 // TestClientCases does the same at each event of the cases, for clients with what they had
@@ -49,7 +59,7 @@ func TestClientCases(t *testing.T) {
 		var cuts []int
 		for i := range list {
 			cuts = append(cuts, i+1)
-			if joinAt(t, j, list, cuts[i:], i) == 0 {
+			if joinAt(t, j, list, cuts[i:], i, make(map[string]int)) == 0 {
 				t.Errorf("%s: the client does not join after event %d", c.name, i)
 			}
 		}
@@ -57,8 +67,8 @@ func TestClientCases(t *testing.T) {
 }
 
 // joinAt lets the client join a stream after cuts of its events, also with what it had after
-// the first ones, and returns how many cuts have a prelude.
-func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int) (joins int) {
+// the first ones, and returns how many cuts have a prelude. It counts the events of preludes.
+func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int, written map[string]int) (joins int) {
 	t.Helper()
 	wantMessages, wantState, err := j.Reduce(events)
 	if err != nil {
@@ -80,6 +90,9 @@ func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int)
 			continue
 		}
 		joins++
+		for _, e := range prelude {
+			written[read(t, e).Type]++
+		}
 		for _, from := range [][2]string{{"[]", "{}"}, {oldMessages, oldState}} {
 			messages, state, err := j.ReduceFrom(from[0], from[1], slices.Concat(prelude, events[cut:]))
 			what := fmt.Sprintf("cut %d, seen %d, prelude\n%s\n", cut, seen, strings.Join(prelude, "\n"))

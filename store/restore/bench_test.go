@@ -76,6 +76,32 @@ func BenchmarkRestore(b *testing.B) {
 	}
 }
 
+// BenchmarkLive lets a client join the last run of a thread of 1,000 runs.
+func BenchmarkLive(b *testing.B) {
+	for _, input := range []restore.Input{restore.Normalized, restore.Full} {
+		b.Run(string(input), func(b *testing.B) {
+			log := memory.New()
+			if _, err := log.Append(b.Context(), key, 0, conversation(1000, input)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				th, err := restore.Open(context.Background(), log, key, restore.Options{Input: input})
+				if err != nil {
+					b.Fatal(err)
+				}
+				l, err := th.Live(context.Background(), th.Graph.Nodes[999])
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := l.Prelude(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkGraph makes the graph of 100,000 runs. Every tenth run begins a branch.
 func BenchmarkGraph(b *testing.B) {
 	list := make([]lineage.Run, 100_000)
