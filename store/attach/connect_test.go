@@ -266,7 +266,7 @@ func TestConnectFollows(t *testing.T) {
 	})
 }
 
-// A thousand readers that connect read the history once.
+// A thousand readers that connect read the history once, and join near the end of the thread.
 func TestConnectShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,25 +278,108 @@ func TestConnectShared(t *testing.T) {
 		h := New(log, Settings{})
 		defer h.Close()
 		var readers []*reading
-		for range 10 {
+		reads, last := 0, int64(252)
+		for n := range 10 {
 			for range 100 {
 				readers = append(readers, read(h.Connect(t.Context(), key(), false)))
 			}
 			synctest.Wait()
+			first := parse(t, readers[len(readers)-1].parts[0])
+			if at := parsePosition(t, first[len(first)-1].ID); at < last-maxLag {
+				t.Errorf("a reader joins at position %d of %d", at, last)
+			}
+			if n == 0 {
+				reads = log.reads
+			}
 			for range 50 {
 				appendTo(t, log, run("a")[2])
 			}
+			last += 50
 			synctest.Wait()
+		}
+		if more := log.reads - reads; reads > 5 || more > 2 {
+			t.Errorf("the log was read %d times, and then %d times", reads, more)
 		}
 		appendTo(t, log, run("a")[3:]...)
 		synctest.Wait()
 		for i, r := range readers {
-			if got := r.text.String(); !r.done || r.err != nil || !strings.HasSuffix(got, "RUN_FINISHED\",\"threadId\":\"thread\",\"runId\":\"a\"}\n\n") {
+			if got := r.text.String(); !r.done || r.err != nil || !strings.HasSuffix(got, sse(last+2, string(run("a")[4].Data))) {
 				t.Fatalf("reader %d ended: %v, %v\n%s", i, r.done, r.err, got)
 			}
 		}
-		if log.reads > 60 {
-			t.Errorf("the log was read %d times", log.reads)
+	})
+}
+
+// A run that ends after it was joined ends for those that join later, however long it was.
+func TestConnectLater(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rest []store.Entry
+		last string
+	}{
+		"finished":            {run("a")[3:], "RUN_FINISHED"},
+		"cut by its end":      {[]store.Entry{end("a")}, "p20export.cut"},
+		"cut by the next run": {run("a"), "RUN_FINISHED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				log := memory.New()
+				appendTo(t, log, run("a")[:3]...)
+				h := New(log, Settings{})
+				defer h.Close()
+				first := read(h.Connect(t.Context(), key(), false))
+				keep := read(h.Events(t.Context(), key(), EventOptions{Follow: true}))
+				synctest.Wait()
+				for range maxLag {
+					appendTo(t, log, run("a")[2])
+				}
+				appendTo(t, log, test.rest...)
+				synctest.Wait()
+				got := connected(t, h)
+				if !first.done || first.err != nil || keep.done || len(got) == 0 || len(got) > 10 || !strings.Contains(got[len(got)-1], test.last) {
+					t.Errorf("the first reader ended: %v, %v; the next one got %q", first.done, first.err, got)
+				}
+				if strings.HasPrefix(name, "cut") && !strings.HasSuffix(first.text.String(), "data: "+cut+"\n\n") {
+					t.Errorf("the first reader got\n%s", first.text.String())
+				}
+			})
+		})
+	}
+}
+
+// waiting is a log whose Thread waits for a channel, unless a reader calls it.
+type waiting struct {
+	store.Log
+	c chan struct{}
+}
+
+type readerKey struct{}
+
+func (w *waiting) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
+	if ctx.Value(readerKey{}) == nil {
+		<-w.c
+	}
+	return w.Log.Thread(ctx, key)
+}
+
+// A run that starts after a reader looked for runs, but before the follower began, is not
+// missed.
+func TestConnectBeforeFollower(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New()
+		appendTo(t, log, run("a")...)
+		wait := &waiting{log, make(chan struct{})}
+		h := New(wait, Settings{})
+		defer h.Close()
+		r := read(h.Connect(context.WithValue(t.Context(), readerKey{}, true), key(), true))
+		synctest.Wait()
+		appendTo(t, log, run("b")...)
+		close(wait.c)
+		synctest.Wait()
+		if got := r.text.String(); strings.Count(got, "RUN_STARTED") != 2 || !strings.HasSuffix(got, sse(10, string(run("b")[4].Data))) {
+			t.Errorf("%s", got)
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package attach
 
-import "github.com/p20export/p20export/capture"
+import (
+	"time"
+
+	"github.com/p20export/p20export/capture"
+)
 
 // frames are server-sent events that do not come from the log one by one.
 type frames struct {
@@ -30,5 +34,5 @@ func (r *reader) frames(f *frames, skip int) error {
 		}
 		to = end
 	}
-	return r.text(f.text[from:to:to])
+	return r.some(f.text[from:to:to], time.Time{})
 }

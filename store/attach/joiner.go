@@ -108,7 +108,8 @@ func (f *feed) isCut(ctx context.Context, n *lineage.Node) (bool, error) {
 	return s.Ended && s.Last <= f.joiner.known, err
 }
 
-// advance brings the prelude up to date with the entries up to a position.
+// advance brings the prelude up to date with the entries up to a position. No run starts in
+// them.
 func (f *feed) advance(ctx context.Context, to int64) error {
 	j := &f.joiner
 	next := j.joinable
@@ -119,12 +120,11 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 		}
 		next.position = e.Position
 		switch {
-		case e.Stream != next.stream:
 		case e.Run == next.start:
 			j.live.Entry(e)
 			next.ended = next.ended || isTerminal(e.Type)
-		default:
-			next.ended = next.ended || e.Run != 0 || e.Kind == store.End
+		case e.Kind == store.End && e.Stream == next.stream:
+			next.ended = true
 		}
 		if e.Position >= to {
 			break
