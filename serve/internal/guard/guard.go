@@ -157,6 +157,9 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 		if r.ContentLength != 0 { // the server reads the rest of a body before it answers
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		}
+		if len(r.TransferEncoding) > 0 { // net/http hides that there may be a Content-Length too (RFC 9112 §6.1)
+			w.Header().Set("Connection", "close")
+		}
 		done, no := g.checkPage(w, r)
 		if done {
 			return
