@@ -87,6 +87,7 @@ const (
 type Guard struct {
 	settings Settings
 	tokens   *tokenFile // nil if there are no tokens
+	bearers  *bearers   // of the tokens
 	bodies   atomic.Int64
 
 	mu      sync.Mutex
@@ -112,6 +113,7 @@ func New(s Settings) (*Guard, error) {
 		if g.tokens, err = openTokens(s.TokenFile, s.Logger); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrTokens, err)
 		}
+		g.bearers = &bearers{file: g.tokens, open: map[*bearer]struct{}{}}
 	}
 	if s.AllowRemote && !g.authenticates() {
 		s.Logger.Warn("other machines may connect, and requests need no token: everybody can read all threads and start runs")
@@ -150,7 +152,8 @@ func (g *Guard) authenticates() bool {
 }
 
 // Wrap returns a handler that passes the requests that are accepted to h. Their context has
-// the tenant. It answers preflight requests of browsers itself.
+// the tenant. It answers preflight requests of browsers itself. If the token of a request is
+// removed from the token file, its context ends, and its response breaks off.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -165,8 +168,9 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			return
 		}
 		var tenant string
+		var used *token
 		if no == nil {
-			tenant, no = g.authenticate(w, r)
+			tenant, used, no = g.authenticate(w, r)
 		}
 		if no == nil {
 			no = g.checkBody(r)
@@ -177,13 +181,22 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 		}
 		a := &admission{guard: g, tenant: tenant}
 		defer a.release()
-		r = r.WithContext(context.WithValue(r.Context(), admissionKey{}, a))
+		ctx := context.WithValue(r.Context(), admissionKey{}, a)
+		if used != nil {
+			var leave func()
+			ctx, leave = g.bearers.add(ctx, used.hash)
+			defer leave()
+		}
+		r = r.WithContext(ctx)
 		r.Header = r.Header.Clone()
 		r.Header.Del(TenantHeader)
 		if g.tokens != nil {
 			r.Header.Del("Authorization")
 		}
 		h.ServeHTTP(w, r)
+		if errors.Is(context.Cause(ctx), errRevoked) {
+			panic(http.ErrAbortHandler) // the client must not take the end for that of a stream
+		}
 	})
 }
 

@@ -20,30 +20,30 @@ import (
 	"unicode/utf8"
 )
 
-// authenticate returns the tenant of a request.
-func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (tenant string, no *refusal) {
+// authenticate returns the tenant of a request, and its token if it needs one.
+func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (tenant string, used *token, no *refusal) {
 	if !g.authenticates() {
-		return g.settings.Tenant, nil
+		return g.settings.Tenant, nil, nil
 	}
 	if _, given := r.Header[TenantHeader]; given && g.trusts(r) {
 		if tenant = r.Header.Get(TenantHeader); tenant == "" || checkTenant(tenant) != nil {
-			return "", &refusal{http.StatusBadRequest, Malformed, "the header " + TenantHeader + " names no tenant"}
+			return "", nil, &refusal{http.StatusBadRequest, Malformed, "the header " + TenantHeader + " names no tenant"}
 		}
-		return tenant, nil
+		return tenant, nil, nil
 	}
 	no = &refusal{http.StatusUnauthorized, Unauthorized, "the request has no token that is known"}
 	challenge := `Bearer realm="p20export"`
 	if g.tokens != nil {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken {
-			if tenant, ok := g.tokens.find(token); ok {
-				return tenant, nil
+			if used := g.tokens.find(token); used != nil {
+				return used.tenant, used, nil
 			}
 			challenge += `, error="invalid_token"`
 		}
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	return "", no
+	return "", nil, no
 }
 
 // checkTenant returns an error if a log cannot have the tenant.
@@ -93,8 +93,9 @@ func openTokens(path string, log *slog.Logger) (*tokenFile, error) {
 	return f, nil
 }
 
-// find returns the tenant of a token. The time that it takes does not depend on the token.
-func (f *tokenFile) find(text string) (tenant string, ok bool) {
+// find returns the line of a token, or nil. The time that it takes does not depend on the
+// token.
+func (f *tokenFile) find(text string) *token {
 	f.refresh()
 	hash := sha256.Sum256([]byte(text))
 	tokens, found := *f.tokens.Load(), -1
@@ -102,9 +103,9 @@ func (f *tokenFile) find(text string) (tenant string, ok bool) {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], tokens[i].hash[:]), i, found)
 	}
 	if found < 0 {
-		return "", false
+		return nil
 	}
-	return tokens[found].tenant, true
+	return &tokens[found]
 }
 
 // refresh reads the file again, unless it was read a moment ago or is being read. If it

@@ -3,7 +3,10 @@ package guard
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,8 +87,12 @@ func TestTokenFileChanges(t *testing.T) {
 	later := func() { g.tokens.read = g.tokens.read.Add(-2 * rereadAfter) }
 	check := func(step, token, tenant string) {
 		t.Helper()
-		if got, ok := g.tokens.find(token); got != tenant || ok != (tenant != "") {
-			t.Errorf("%s: token %s is that of %q, %t", step, token, got, ok)
+		got := ""
+		if found := g.tokens.find(token); found != nil {
+			got = found.tenant
+		}
+		if got != tenant {
+			t.Errorf("%s: token %s is that of %q", step, token, got)
 		}
 	}
 	write := func(text string) {
@@ -129,7 +136,65 @@ func TestTokenFileHangs(t *testing.T) {
 	g.tokens.read = time.Time{}
 	g.tokens.mu.Lock()
 	defer g.tokens.mu.Unlock()
-	if tenant, ok := g.tokens.find("t"); tenant != "acme" || !ok {
-		t.Errorf("%q, %t", tenant, ok)
+	if found := g.tokens.find("t"); found == nil || found.tenant != "acme" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// When a token is removed from the file, the responses to its requests break off. Others go
+// on.
+func TestRevokedTokens(t *testing.T) {
+	t.Parallel()
+	path := writeTokens(t, "a "+hashOf("ta"), "b "+hashOf("tb"))
+	g := open(t, Settings{TokenFile: path})
+	server := httptest.NewServer(g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})))
+	defer server.Close()
+	var bodies []io.ReadCloser
+	for _, token := range []string{"ta", "tb"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		bodies = append(bodies, response.Body)
+	}
+	recheck := func(lines string) {
+		if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g.tokens.read = g.tokens.read.Add(-2 * rereadAfter)
+		g.bearers.recheck()
+	}
+	held := func() int {
+		g.bearers.mu.Lock()
+		defer g.bearers.mu.Unlock()
+		return len(g.bearers.open)
+	}
+	recheck("c " + hashOf("tc") + "\na " + hashOf("ta") + "\nb " + hashOf("tb"))
+	if n := held(); n != 2 {
+		t.Errorf("%d requests are open", n)
+	}
+	recheck("b " + hashOf("tb"))
+	if _, err := io.ReadAll(bodies[0]); err != io.ErrUnexpectedEOF {
+		t.Errorf("the response ended with %v", err)
+	}
+	recheck("broken")
+	if n := held(); n != 1 {
+		t.Errorf("%d requests are open", n)
+	}
+	recheck("c " + hashOf("tc"))
+	if _, err := io.ReadAll(bodies[1]); err != io.ErrUnexpectedEOF {
+		t.Errorf("the response ended with %v", err)
+	}
+	if n := held(); n != 0 || g.bearers.timer != nil {
+		t.Errorf("%d requests are open", n)
 	}
 }
