@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
 )
@@ -79,6 +80,7 @@ func (s *Server) connect(q *request) {
 		s.refuse(q, InvalidInput, err.Error())
 		return
 	}
+	guard.KeepBody(q.Context())() // nothing more is needed of the body
 	if in.thread != q.ids[0] {
 		s.refuse(q, InvalidInput, "threadId is not the thread of the path")
 		return

@@ -155,7 +155,7 @@ func (r *Runs) holder(ctx context.Context, key store.Key) (runID string, ending 
 
 // start starts a run if the lease of its thread is free. It returns nil if it is not.
 func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) {
-	if err := r.reserve(q); err != nil {
+	if err := r.reserve(q.Key.Tenant); err != nil {
 		return nil, err
 	}
 	x := r.newRun(q)
@@ -169,7 +169,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 			r.leases.Release(x.lease)
 			r.wake(q.Key)
 		}
-		r.unreserve(x)
+		r.unreserve(q.Key.Tenant)
 	}()
 	if taken, err = r.leases.Take(ctx, x.lease); err != nil || !taken {
 		return nil, err

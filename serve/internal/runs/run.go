@@ -28,7 +28,6 @@ type run struct {
 	lease  string
 	stream string
 	first  int64 // the position of the request
-	size   int64 // of the request
 	began  bool
 	since  time.Time
 	writer *writer
@@ -45,7 +44,7 @@ type run struct {
 }
 
 func (r *Runs) newRun(q Request) *run {
-	x := &run{runs: r, key: q.Key, lease: leaseName(q.Key), size: int64(len(q.Body)), head: make(chan struct{}), since: time.Now()}
+	x := &run{runs: r, key: q.Key, lease: leaseName(q.Key), head: make(chan struct{}), since: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(r.ctx)
 	return x
 }
@@ -83,7 +82,7 @@ func (x *run) work(q Request) {
 	took := time.Since(x.since)
 	r.settings.Observer.RunEnded(outcome, took)
 	log.Info("run ended", "outcome", string(outcome), "end", string(end), "duration", took)
-	r.unreserve(x)
+	r.unreserve(x.key.Tenant)
 }
 
 // end ends the stream of the run after the exchange returned an error, or nil. It returns

@@ -32,9 +32,8 @@ type Runs struct {
 	// starting counts the runs of each tenant that are active or about to be.
 	starting map[string]int
 	total    int
-	bytes    int64 // of their requests
-	drained  bool  // Drain or Close was called
-	cut      bool  // active runs are cut
+	drained  bool // Drain or Close was called
+	cut      bool // active runs are cut
 	lines    map[store.Key]*line
 	queued   int
 	waiting  int64 // bytes of the requests that wait
@@ -99,32 +98,29 @@ func (r *Runs) lost(name string) {
 	}
 }
 
-// reserve makes room for the run of a request. Its request is in memory while it is active.
-func (r *Runs) reserve(q Request) error {
-	limits, size := r.settings.Limits, int64(len(q.Body))
+// reserve makes room for another run of a tenant.
+func (r *Runs) reserve(tenant string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.drained:
 		return ErrDraining
-	case r.total >= limits.Runs, r.starting[q.Key.Tenant] >= limits.TenantRuns, r.total > 0 && r.bytes+size > limits.RunBytes:
+	case r.total >= r.settings.Limits.Runs || r.starting[tenant] >= r.settings.Limits.TenantRuns:
 		return ErrRuns
 	}
 	r.total++
-	r.bytes += size
-	r.starting[q.Key.Tenant]++
+	r.starting[tenant]++
 	// Drain waits for runs that are about to start, too.
 	r.working.Add(1)
 	return nil
 }
 
 // unreserve gives back what reserve took.
-func (r *Runs) unreserve(x *run) {
+func (r *Runs) unreserve(tenant string) {
 	r.mu.Lock()
 	r.total--
-	r.bytes -= x.size
-	if r.starting[x.key.Tenant]--; r.starting[x.key.Tenant] == 0 {
-		delete(r.starting, x.key.Tenant)
+	if r.starting[tenant]--; r.starting[tenant] == 0 {
+		delete(r.starting, tenant)
 	}
 	r.mu.Unlock()
 	r.working.Done()

@@ -30,8 +30,6 @@ type Limits struct {
 	Runs int
 	// TenantRuns limits those of one tenant. Zero means Runs.
 	TenantRuns int
-	// RunBytes limits the size of their requests, which are in memory.
-	RunBytes int64
 	// Queued limits the requests that wait for their thread, and QueuedBytes their size.
 	Queued      int
 	QueuedBytes int64
@@ -45,7 +43,6 @@ type Limits struct {
 // The default limits.
 const (
 	DefaultRuns         = 1000
-	DefaultRunBytes     = 256 << 20
 	DefaultQueued       = 1000
 	DefaultQueuedBytes  = 64 << 20
 	DefaultStoreTimeout = 5 * time.Minute
@@ -57,12 +54,11 @@ const maxThreadQueue = 16
 
 // normalize checks the limits and replaces zero values with the defaults.
 func (l *Limits) normalize() error {
-	if l.Runs < 0 || l.TenantRuns < 0 || l.RunBytes < 0 || l.Queued < 0 || l.QueuedBytes < 0 || l.Threads < 0 || l.StoreTimeout < 0 {
+	if l.Runs < 0 || l.TenantRuns < 0 || l.Queued < 0 || l.QueuedBytes < 0 || l.Threads < 0 || l.StoreTimeout < 0 {
 		return errors.New("a limit of runs is negative")
 	}
 	l.Runs = cmp.Or(l.Runs, DefaultRuns)
 	l.TenantRuns = cmp.Or(l.TenantRuns, l.Runs)
-	l.RunBytes = cmp.Or(l.RunBytes, DefaultRunBytes)
 	l.Queued = cmp.Or(l.Queued, DefaultQueued)
 	l.QueuedBytes = cmp.Or(l.QueuedBytes, DefaultQueuedBytes)
 	l.StoreTimeout = cmp.Or(l.StoreTimeout, DefaultStoreTimeout)
