@@ -67,6 +67,7 @@ func TestCancel(t *testing.T) {
 		c.send(finished(thread, "r2"))
 		c.end()
 		same(t, answer.event(), "7 "+finished(thread, "r2"))
+		same(t, answer.text(), "")
 		by.post("/threads/"+strings.ReplaceAll(thread, " ", "%20")+"/runs/r2/cancel", "").want(http.StatusConflict, `"code":"run_ended"`)
 		owner.ended(i + 2)
 		owner.seen.mu.Lock()

@@ -165,6 +165,8 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 			return // the run gives back what it has
 		}
 		x.cancel(nil)
+		r.remove(x)
+		x.answered(err) // to who has found it meanwhile
 		if taken {
 			r.leases.Release(x.lease)
 			r.wake(q.Key)
@@ -192,23 +194,18 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	}
 	x.stream = streamID(q.RunID, last.number+1)
 	stream := transfer.NewStream(r.log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
+	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: r.logger(q.Key), most: r.settings.Limits.StoreTimeout}
+	r.add(x) // first, so that who finds the stream finds the run
 	began := time.Now()
 	if err = stream.Input(ctx, q.Body, began); err == nil {
 		err = stream.Flush(ctx)
 	}
 	if err != nil {
-		return nil, r.abandon(x, err)
+		return nil, r.abandon(ctx, x, err)
 	}
 	r.settings.Observer.Appended(1, time.Since(began))
-	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: r.logger(q.Key), most: r.settings.Limits.StoreTimeout}
 	x.first = stream.Parts()[0].Last
 	x.began = true
-	r.mu.Lock()
-	r.active[q.Key] = x
-	if r.cut {
-		x.cancel(errShutDown)
-	}
-	r.mu.Unlock()
 	r.settings.Observer.RunBegan()
 	r.wake(q.Key)
 	go x.work(q)
@@ -220,11 +217,13 @@ const abandonTime = 5 * time.Second
 
 // abandon ends the stream of a request whose append failed, because it may have succeeded
 // nevertheless. If that fails too, the stream is later closed as an orphan.
-func (r *Runs) abandon(x *run, err error) error {
+func (r *Runs) abandon(ctx context.Context, x *run, err error) error {
 	if deleted(err) {
 		return err
 	}
-	r.settings.Observer.AppendFailed(err)
+	if ctx.Err() == nil {
+		r.settings.Observer.AppendFailed(err)
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, abandonTime)
 	defer cancel()
 	_, _, _ = finish(ctx, r.log, x.key, x.stream, ownerLost, false, capture.EndError)

@@ -74,9 +74,7 @@ func (x *run) work(q Request) {
 	watched.Wait()
 	x.cancel(nil)
 
-	r.mu.Lock()
-	delete(r.active, x.key)
-	r.mu.Unlock()
+	r.remove(x)
 	r.leases.Release(x.lease)
 	r.wake(x.key)
 	took := time.Since(x.since)

@@ -126,6 +126,25 @@ func (r *Runs) unreserve(tenant string) {
 	r.working.Done()
 }
 
+// add makes a run the active one of its thread.
+func (r *Runs) add(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active[x.key] = x
+	if r.cut {
+		x.cancel(errShutDown)
+	}
+}
+
+// remove removes a run, if it is active.
+func (r *Runs) remove(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active[x.key] == x {
+		delete(r.active, x.key)
+	}
+}
+
 // current returns the active run of a thread in this process, or nil.
 func (r *Runs) current(key store.Key) *run {
 	r.mu.Lock()
