@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -260,9 +261,9 @@ func TestServeWithoutAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "events.db")
 	a := newAgent(t)
 	close(a.release)
-	up := false
+	var up atomic.Bool
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !up {
+		if !up.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		a.Config.Handler.ServeHTTP(w, r)
@@ -274,7 +275,7 @@ func TestServeWithoutAgent(t *testing.T) {
 			t.Errorf("status %d without an agent", refused.response.StatusCode)
 		}
 	}
-	up = true
+	up.Store(true)
 	startRun(t, url, "r").want(t, "6 "+testkit.Started, "7 "+testkit.Snapshot, "8 "+testkit.Finished, "")
 	s.kill(t, syscall.SIGTERM)
 	if status, log := s.wait(t); status != 0 {

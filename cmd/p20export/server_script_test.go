@@ -45,17 +45,24 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("METRICS", "http://"+line.Metrics)
 }
 
-// get URL gets a document, whose body is written to the file body.txt.
-func get(ts *testscript.TestScript, _ bool, args []string) {
-	response, err := http.Get(args[0])
+// get URL ['NAME: VALUE'...] gets a document with request headers, and writes the status and
+// the body to the file body.txt. It fails unless the status is 200, or with "!" if it is.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	request, err := http.NewRequest(http.MethodGet, args[0], nil)
+	ts.Check(err)
+	for _, h := range args[1:] {
+		name, value, _ := strings.Cut(h, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
 	ts.Check(err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	ts.Check(err)
-	if response.StatusCode != http.StatusOK {
+	if (response.StatusCode != http.StatusOK) != neg {
 		ts.Fatalf("%s\n%s", response.Status, body)
 	}
-	ts.Check(os.WriteFile(ts.MkAbs("body.txt"), body, 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("body.txt"), append([]byte(response.Status+"\n"), body...), 0o644))
 }
 
 // await PATTERN waits until the server logs a line that matches.
