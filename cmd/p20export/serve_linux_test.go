@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,10 +36,15 @@ type frames struct {
 	response *http.Response
 }
 
-// startRun sends the request of a run and returns the response.
+// sendRun sends the request of a run and returns the response.
+func sendRun(url, run string) (*http.Response, error) {
+	return http.Post(url+"/agents/chat", "application/json", strings.NewReader(`{"threadId":"t","runId":"`+run+`"}`))
+}
+
+// startRun is like sendRun, but returns the frames of the response.
 func startRun(t *testing.T, url, run string) frames {
 	t.Helper()
-	response, err := http.Post(url+"/agents/chat", "application/json", strings.NewReader(`{"threadId":"t","runId":"`+run+`"}`))
+	response, err := sendRun(url, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,17 +115,34 @@ func (f frames) wantLater(t *testing.T, url string, want ...string) {
 	f.response.Body.Close()
 }
 
-// wantReady compares the status of /readyz.
-func wantReady(t *testing.T, s *server, want int) {
+// monitoring gets a path of the address of --metrics.
+func monitoring(t *testing.T, s *server, path string) (status int, text string) {
 	t.Helper()
 	found := regexp.MustCompile(`"metrics":"([^"]+)"`).FindStringSubmatch(s.all.String())
-	response, err := http.Get("http://" + found[1] + "/readyz")
+	response, err := http.Get("http://" + found[1] + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
-	if response.StatusCode != want {
-		t.Errorf("/readyz has the status %d, want %d", response.StatusCode, want)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// metricsOf returns the metrics of a server.
+func metricsOf(t *testing.T, s *server) string {
+	t.Helper()
+	_, text := monitoring(t, s, "/metrics")
+	return text
+}
+
+// wantReady compares the status of /readyz.
+func wantReady(t *testing.T, s *server, want int) {
+	t.Helper()
+	if status, text := monitoring(t, s, "/readyz"); status != want {
+		t.Errorf("/readyz has the status %d, want %d: %s", status, want, text)
 	}
 }
 
@@ -280,6 +303,43 @@ func TestServeWithoutAgent(t *testing.T) {
 	s.kill(t, syscall.SIGTERM)
 	if status, log := s.wait(t); status != 0 {
 		t.Errorf("exit status %d\n%s", status, log)
+	}
+}
+
+// A run waits for the active one of its thread, or is refused, as --thread-policy says.
+func TestServeThreadPolicy(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{policyRefuse, policyQueue} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			a, file := newAgent(t), filepath.Join(t.TempDir(), "events.db")
+			s, url := startServe(t, "sqlite:"+file, a.URL, "--thread-policy", policy, "--metrics", "127.0.0.1:0")
+			startRun(t, url, "r").want(t, "2 "+testkit.Started)
+			if policy == policyRefuse {
+				if f := startRun(t, url, "r2"); f.response.StatusCode != http.StatusConflict {
+					t.Errorf("status %d", f.response.StatusCode)
+				}
+				close(a.release)
+			} else {
+				second := make(chan *http.Response)
+				go func() {
+					response, err := sendRun(url, "r2")
+					if err != nil {
+						t.Error(err)
+					}
+					second <- response
+				}()
+				for !strings.Contains(metricsOf(t, s), "p20export_serve_runs_queued 1\n") {
+					time.Sleep(time.Millisecond)
+				}
+				close(a.release)
+				newFrames(t, <-second).want(t, "7 "+testkit.Started, "8 "+testkit.Snapshot, "9 "+testkit.Finished, "")
+			}
+			s.kill(t, syscall.SIGTERM)
+			if status, log := s.wait(t); status != 0 {
+				t.Errorf("exit status %d\n%s", status, log)
+			}
+		})
 	}
 }
 
