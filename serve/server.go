@@ -87,20 +87,24 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Check returns nil if the Server can do its work: the log answers, and the Server does not
-// drain.
+// Check returns nil if the Server can do its work: the log and its leases answer, and the
+// Server does not drain. It writes nothing.
 func (s *Server) Check(ctx context.Context) error {
 	if s.draining.Load() {
 		return runs.ErrDraining
 	}
-	if s.caller != nil && s.runs.Load() == nil {
+	r := s.runs.Load()
+	if s.caller != nil && r == nil {
 		return errStarting
 	}
 	// Any id will do.
 	if _, err := s.settings.Log.Thread(ctx, store.Key{Thread: "check"}); err != nil && !errors.Is(err, store.ErrNoThread) {
 		return err
 	}
-	return nil
+	if r == nil {
+		return nil
+	}
+	return r.Check(ctx)
 }
 
 var errStarting = errors.New("the server is starting")
