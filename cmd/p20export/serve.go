@@ -38,6 +38,7 @@ type serveFlags struct {
 	origins, proxies []string
 
 	runs, queued, threads, readers int64
+	tenantRuns, tenantReaders      int64
 	readerTime                     time.Duration
 }
 
@@ -115,7 +116,7 @@ Standard error has no content of messages and no header values.
 	fl.store = addStoreFlags(cmd)
 	fl.captures.add(cmd, "also record runs as captures in `DIR`, created if it does not exist")
 	flags := cmd.Flags()
-	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file (default: the tenant without a name)"
+	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyRefuse, "what to do with a run while another is active in its thread: `refuse|queue`")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, such as 90s or 5m (default: no limit)")
@@ -123,12 +124,14 @@ Standard error has no content of messages and no header values.
 	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant (repeatable)")
 	flags.StringArrayVar(&fl.origins, "allow-origin", nil, "let pages of this `ORIGIN` use the server, such as http://localhost:5173 (repeatable)")
 	flags.Var(cli.Number(&fl.runs, "runs"), "max-runs", "refuse runs while `N` are active")
+	flags.Var(cli.Number(&fl.tenantRuns, "runs"), "max-tenant-runs", "refuse runs of a tenant while `N` of its runs are active (default: as --max-runs)")
 	flags.Var(cli.Number(&fl.queued, "requests"), "max-queued", "refuse runs while `N` requests wait for their threads")
 	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (default: no limit)")
 	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`")
+	flags.Var(cli.Number(&fl.tenantReaders, "readers"), "max-tenant-readers", "refuse readers of a tenant while it has `N` (default: as --max-readers)")
 	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`; it can join again")
 	cli.Complete(cmd, "thread-policy", policyRefuse, policyQueue)
-	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-queued", "max-threads", "max-readers", "reader-timeout"} {
+	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-timeout"} {
 		cli.Complete(cmd, name)
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -96,8 +96,10 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 		return errors.New("--token-file is empty; name the file with the tokens")
 	case fl.tokens != "" && fl.store.tenant != "":
 		return errors.New("give either --tenant or --token-file: the file names the tenant of each token")
+	case fl.proxies != nil && fl.store.tenant != "":
+		return errors.New("give either --tenant or --trusted-proxy: the proxy names the tenant of each request")
 	}
-	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-threads"} {
+	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-tenant-runs", "max-threads"} {
 		if len(fl.upstreams) == 0 && changed(name) {
 			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run", name)
 		}
@@ -115,13 +117,13 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 	}
 	s = serve.Settings{
 		Queue:         fl.policy == policyQueue,
-		Limits:        serve.Limits{Runs: count(fl.runs), Queued: count(fl.queued), Threads: fl.threads},
+		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},
 		ReaderTimeout: fl.readerTime,
 		Exchanges:     proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs)},
 		Guard: serve.GuardSettings{
 			TokenFile: fl.tokens, Tenant: fl.store.tenant,
 			AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,
-			MaxRequestBytes: fl.service.MaxRequestBytes, MaxReaders: count(fl.readers),
+			MaxRequestBytes: fl.service.MaxRequestBytes, MaxReaders: count(fl.readers), MaxTenantReaders: count(fl.tenantReaders),
 		},
 	}
 	if s.Agents, err = fl.agents(); err != nil {
