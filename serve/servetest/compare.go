@@ -229,18 +229,38 @@ func (t *trial) compareAll(ctx context.Context, th *thread) error {
 
 // readAll reads what there is after the cursor.
 func (r *reader) readAll(ctx context.Context) error {
+	frames := r.frames
+	for {
+		err := r.readOnce(ctx)
+		if err == nil || !r.t.Killed || !errors.Is(err, errBroken) {
+			return err
+		}
+		// A server was killed after the runs had ended.
+		r.frames, r.responses = frames, nil
+		r.t.change(func() { r.cursor, r.position = "", 0 })
+		if len(frames) > 0 {
+			last := frames[len(frames)-1]
+			r.t.change(func() { r.cursor, r.position = last.id, last.number() })
+		}
+	}
+}
+
+func (r *reader) readOnce(ctx context.Context) error {
 	request, err := r.request(ctx, false)
 	if err != nil {
 		return err
 	}
 	got, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	defer got.Body.Close()
+	if got.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: the response is %s", request.Method, request.URL, got.Status)
+	}
 	complete, err := r.read(bufio.NewReader(got.Body), -1)
-	if err == nil && (got.StatusCode != http.StatusOK || !complete) {
-		err = fmt.Errorf("%s %s: the response is %s", request.Method, request.URL, got.Status)
+	if err == nil && !complete {
+		err = errors.New("the response does not end")
 	}
 	return err
 }
