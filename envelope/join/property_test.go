@@ -188,7 +188,7 @@ func TestCuts(t *testing.T) {
 						seen.take(t, events[old])
 						old++
 					}
-					if r.IntN(3) > 0 {
+					if r.IntN(5) > 0 {
 						continue
 					}
 					if problem := checkCut(t, s, seen.reducer, events[cut:], want); problem != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/lineage"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
 	"github.com/p20export/p20export/store/restore"
@@ -52,4 +53,40 @@ func ExampleOpen() {
 	// r1: [{"id":"m1","role":"assistant","content":"Hello"}]
 	// r2: [{"id":"m1","role":"assistant","content":"Hello"},{"id":"m2","role":"assistant","content":"Oslo"}]
 	// {"threadId":"t","runId":"r3","parentRunId":"r1","messages":[]}
+}
+
+func ExampleThread_Live() {
+	ctx := context.Background()
+	events, key := memory.New(), store.Key{Thread: "t"}
+	var list []store.Entry
+	for _, text := range []string{
+		`{"type":"RUN_STARTED","threadId":"t","runId":"r1"}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"m1","role":"assistant"}`,
+		`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"Hel"}`,
+	} {
+		list = append(list, store.Entry{Stream: "s", Kind: store.Event, Data: []byte(text)})
+	}
+	if _, err := events.Append(ctx, key, 0, list); err != nil {
+		log.Fatal(err)
+	}
+	thread, err := restore.Open(ctx, events, key, restore.Options{Dialect: reduce.Client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	live, err := thread.Live(ctx, thread.Graph.Nodes[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	prelude, err := live.Prelude()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, event := range prelude {
+		fmt.Printf("%s\n", event)
+	}
+	// The client then gets the entries after live.Position.
+	// Output:
+	// {"type":"RUN_STARTED","threadId":"t","runId":"r1"}
+	// {"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"assistant","content":"Hel"}]}
+	// {"type":"TEXT_MESSAGE_START","messageId":"m1","role":"assistant"}
 }
