@@ -66,6 +66,22 @@ func TestClientCases(t *testing.T) {
 	}
 }
 
+// TestClientRequested lets the client read what the snapshot has for messages of requests.
+func TestClientRequested(t *testing.T) {
+	j := judge.Start(t)
+	for _, test := range requested {
+		if _, _, err := j.Reduce(afterRequest(t, test.request).prelude(t)); err != nil {
+			t.Errorf("%s: the client refuses the snapshot: %v", test.request, err)
+		}
+		if test.request == test.snapshot {
+			continue
+		}
+		if _, _, err := j.Reduce([]string{started, `{"type":"MESSAGES_SNAPSHOT","messages":[` + test.request + `]}`}); err == nil {
+			t.Errorf("%s: the client accepts the message as it is", test.request)
+		}
+	}
+}
+
 // joinAt lets the client join a stream after cuts of its events, also with what it had after
 // the first ones, and returns how many cuts have a prelude. It counts the events of preludes.
 func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int, written map[string]int) (joins int) {

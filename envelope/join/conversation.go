@@ -3,7 +3,6 @@ package join
 import (
 	"bytes"
 
-	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
@@ -29,18 +28,6 @@ type conversation struct {
 	// means that they are not those with which the snapshot begins.
 	input   []string
 	differs bool
-}
-
-// message is a message of the conversation. Its members are JSON texts.
-type message struct {
-	id, role                                   string
-	name, tag, activityType, content, metadata []byte
-}
-
-// call is a tool call of a message.
-type call struct {
-	of   *message
-	name []byte
 }
 
 // read reads the conversation of a run of which some things are open.
@@ -110,87 +97,6 @@ func inputOf(started []byte) (ids []string) {
 	return ids
 }
 
-// message remembers what a prelude needs of a message, and returns its text in the snapshot,
-// which is empty if the snapshot does not have it.
-func (c *conversation) message(v strictjson.Value, o *strictjson.Object, thinking *bool) []byte {
-	role, _ := o.Get("role")
-	activity, reasoning := role.Is(event.RoleActivity), role.Is(event.RoleReasoning)
-	if *thinking && reasoning && o.Text("id") == c.changes.Message {
-		c.thinking, *thinking = readMessage(o), false
-		return nil
-	}
-	c.hasActivity = c.hasActivity || activity
-	c.hasReasoning = c.hasReasoning || reasoning
-	if len(c.input) > 0 {
-		c.differs = c.differs || c.input[0] != o.Text("id")
-		c.input = c.input[1:]
-	}
-	if len(c.messages) > 0 {
-		id := o.Text("id")
-		if known, needed := c.messages[id]; needed && known == nil {
-			c.messages[id] = readMessage(o)
-		}
-	}
-	if len(c.calls) > 0 {
-		c.callsOf(o)
-	}
-	if activity {
-		return c.activity(v, o)
-	}
-	return v.Raw
-}
-
-// readMessage reads the members of a message.
-func readMessage(o *strictjson.Object) *message {
-	get := func(name string) []byte {
-		v, _ := o.Get(name)
-		return v.Raw
-	}
-	return &message{
-		id: o.Text("id"), role: o.Text("role"), name: get("name"), tag: get("subagentRunId"),
-		activityType: get("activityType"), content: get("content"), metadata: get("metadata"),
-	}
-}
-
-// callsOf remembers the tool calls of a message that are open.
-func (c *conversation) callsOf(o *strictjson.Object) {
-	calls, _ := o.Get("toolCalls")
-	var of *message
-	// The messages were read before, so there is no error.
-	_ = strictjson.Elements(calls, func(_ int, _ strictjson.Value, one *strictjson.Object) error {
-		id := one.Text("id")
-		if known, needed := c.calls[id]; needed && known == nil {
-			if of == nil {
-				of = readMessage(o)
-			}
-			function, _ := one.Get("function")
-			name, _ := function.Member("name")
-			c.calls[id] = &call{of, name.Raw}
-		}
-		return nil
-	})
-}
-
-// activity returns the text of an activity in the snapshot, with an object as its content.
-func (c *conversation) activity(v strictjson.Value, o *strictjson.Object) []byte {
-	content, ok := o.Get("content")
-	if content.Kind == strictjson.ObjectStart {
-		return v.Raw
-	}
-	if ok {
-		c.odd = append(c.odd, readMessage(o))
-	}
-	var b strictjson.Builder
-	for member := range o.All {
-		if !member.Is("content") {
-			b.AddMember(member)
-		}
-	}
-	b.Add("content", strictjson.Value{Kind: strictjson.ObjectStart, Raw: []byte("{}")})
-	text, _ := b.Object()
-	return text
-}
-
 // lacks reports whether the conversation lacks a message or a tool call that is open: a
 // snapshot of the agent has removed it. What opens it would create it.
 func (c *conversation) lacks(open []sequence.Open) bool {
@@ -214,24 +120,6 @@ func (c *conversation) lacks(open []sequence.Open) bool {
 // it may have older ones of the thread.
 func (c *conversation) replaces() bool {
 	return c.differs || c.changes.Moved || c.changes.Repeated || c.changes.Thinking || c.changes.Reasoning && !c.hasReasoning
-}
-
-// holds reports whether a snapshot with the message says whose a thing is that an event of
-// the type opens and that has the same id.
-func (m *message) holds(start string) bool {
-	if start == names.TextMessageStart {
-		return m.role != event.RoleReasoning && m.role != event.RoleActivity
-	}
-	return m.role == event.RoleReasoning
-}
-
-// isText reports whether TEXT_MESSAGE_START may have the role of the message.
-func (m *message) isText() bool {
-	switch m.role {
-	case event.RoleAssistant, event.RoleUser, event.RoleSystem, event.RoleDeveloper:
-		return true
-	}
-	return false
 }
 
 // fields is the text of a JSON object that is being written.

@@ -28,6 +28,8 @@
 //     event may change another one, or belong to another subagent.
 //   - Tool calls that began before the client joined: if RUN_FINISHED does not name those
 //     that wait for a result, the client does not count them. Interrupts of earlier runs.
+//   - A message of a request that a client refuses in a snapshot is not in it, or lacks what
+//     is wrong, such as null for an optional member.
 //   - Messages of which the log does not tell, such as activities before a request that has
 //     the whole conversation: a client that has them keeps them, unless it has to forget all.
 //     Which activities the agent removed is in the metadata of MESSAGES_SNAPSHOT, which only

@@ -71,6 +71,50 @@ func TestOtherOwner(t *testing.T) {
 	}
 }
 
+// requested are messages of requests, and what a snapshot has for them: a client does not
+// refuse it.
+var requested = []struct{ request, snapshot string }{
+	{`{"id":"m","role":"user","content":"x","extra":1}`, `{"id":"m","role":"user","content":"x","extra":1}`},
+	{`{"id":"m","role":"assistant","content":null,"toolCalls":null,"name":null}`, `{"role":"assistant","id":"m"}`},
+	{`{"id":"m","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":""}}]}`,
+		`{"role":"assistant","id":"m","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}]}`},
+	{`{"id":"m","role":"user","content":[{"type":"text","text":"x"}],"metadata":null}`, `{"role":"user","id":"m","content":[{"type":"text","text":"x"}]}`},
+	{`{"id":"m","role":"user","content":[{"type":"text"}]}`, ``},
+	{`{"id":"m","role":"activity","activityType":"P","content":{},"metadata":null}`, `{"role":"activity","id":"m","activityType":"P","content":{}}`},
+	{`{"id":"m","role":"activity","content":{}}`, ``},
+	{`{"id":"m","role":"tool","content":"x"}`, ``},
+	{`{"id":"m","role":"user"}`, ``},
+	{`{"role":"user","content":"x"}`, ``},
+	{`{"id":"m","role":"robot","content":null}`, `{"id":"m","role":"robot","content":null}`},
+}
+
+// afterRequest returns a server after a request with one message, and RUN_STARTED.
+func afterRequest(t testing.TB, message string) *server {
+	t.Helper()
+	s := newServer()
+	s.reducer.Seed([]byte(`{"messages":[{"id":"a","role":"user","content":"a"},` + message + `,{"id":"b","role":"user","content":"b"}]}`))
+	s.take(t, started)
+	return s
+}
+
+// TestRequested checks that the snapshot has no messages that a client refuses.
+func TestRequested(t *testing.T) {
+	for _, test := range requested {
+		want := test.snapshot
+		if want != "" {
+			want += ","
+		}
+		end := "]}"
+		if strings.Contains(test.request, "activity") {
+			end = `],"metadata":{"@ag-ui/client":{"authoritativeActivityTypes":[]}}}`
+		}
+		want = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"user","content":"a"},` + want + `{"id":"b","role":"user","content":"b"}` + end
+		if got := afterRequest(t, test.request).prelude(t)[1]; got != want {
+			t.Errorf("%s:\n%s, want\n%s", test.request, got, want)
+		}
+	}
+}
+
 // TestLimits checks that there is no prelude past each limit, and one for the next run.
 func TestLimits(t *testing.T) {
 	t.Parallel()
