@@ -26,8 +26,8 @@ import (
 
 // Settings are the settings of a Hub. The zero value is ready to use.
 type Settings struct {
-	// WindowBytes limits the memory for the entries of one thread. The largest entry can
-	// exceed it. 0 means DefaultWindowBytes.
+	// WindowBytes limits the memory for the entries of one thread, and in addition that for
+	// its compacted runs. One entry or run can exceed it. 0 means DefaultWindowBytes.
 	WindowBytes int
 	// Idle is the time after which a reader that got nothing gets an empty text. 0 means
 	// never.

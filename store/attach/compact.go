@@ -3,7 +3,6 @@ package attach
 import (
 	"context"
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/p20export/p20export/envelope"
@@ -11,9 +10,16 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// maxRunBytes limits the runs that the view Compact compacts, and their compacted forms. A
-// compacted run is in memory as a whole, because all its readers share it.
-const maxRunBytes = 8 << 20
+// Limits of the runs that the view Compact compacts, in bytes of text. Longer ones are sent as
+// they are.
+const (
+	// maxRunBytes limits a run, because it is read as a whole whenever its compacted form is
+	// needed again.
+	maxRunBytes = 8 << 20
+	// maxFormBytes limits a compacted form. It is in memory as a whole while a reader takes
+	// it, and each slow reader can take another one.
+	maxFormBytes = 1 << 20
+)
 
 // compacted is a run for the view Compact.
 //
@@ -79,68 +85,53 @@ func (p *page) nextRun(from int) int {
 }
 
 // compacted returns the run that starts at a position for the view Compact, or nil if it has
-// not ended.
+// not ended. It compacts a run once for all readers.
 func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
-	if c := f.cached(start); c != nil {
+	if c := f.known(start); c != nil {
 		return c, nil
 	}
 	c, isCompact, err := f.scan(ctx, start)
-	if err != nil || c == nil {
+	if err != nil || c == nil || !isCompact {
+		return c, err
+	}
+	if err := enter(ctx, f.compacting); err != nil {
 		return nil, err
 	}
-	if isCompact {
-		if err := enter(ctx, f.working); err != nil {
-			return nil, err
-		}
-		defer leave(f.working)
-		if c := f.cached(start); c != nil {
-			return c, nil
-		}
-		if err := f.compact(ctx, start, c); err != nil {
-			return nil, err
-		}
+	defer leave(f.compacting)
+	if c := f.known(start); c != nil {
+		return c, nil
+	}
+	if err := enter(ctx, f.working); err != nil {
+		return nil, err
+	}
+	defer leave(f.working)
+	if err := f.compact(ctx, start, c); err != nil {
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
-	f.keep(start, c)
+	f.runs[start] = c
+	f.runBytes += c.size()
+	for other, o := range f.runs {
+		if f.runBytes <= f.limit {
+			break
+		}
+		if other != start {
+			f.runBytes -= o.size()
+			delete(f.runs, other)
+		}
+	}
 	return c, nil
 }
 
-// cached returns what is known of the run that starts at a position, or nil.
-func (f *feed) cached(start int64) *compacted {
+// known returns the run that starts at a position if it was compacted, or nil.
+func (f *feed) known(start int64) *compacted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.runs[start]
-	if c != nil {
-		f.uses++
-		c.used = f.uses
-	}
-	return c
-}
-
-// keep keeps a run for other readers, and drops those that nobody used for the longest time.
-// The caller holds f.mu.
-func (f *feed) keep(start int64, c *compacted) {
-	if f.runs[start] != nil {
-		return
-	}
-	f.uses++
-	c.used = f.uses
-	f.runs[start] = c
-	f.runBytes += c.size()
-	for f.runBytes > f.limit && len(f.runs) > 1 {
-		oldest := start
-		for at, c := range f.runs {
-			if c.used < f.runs[oldest].used {
-				oldest = at
-			}
-		}
-		f.runBytes -= f.runs[oldest].size()
-		delete(f.runs, oldest)
-	}
+	return f.runs[start]
 }
 
 // scan finds out where the run that starts at a position ends, and whether it is compacted.
@@ -149,10 +140,7 @@ func (f *feed) scan(ctx context.Context, start int64) (c *compacted, isCompact b
 	c = new(compacted)
 	stream, size := "", 0
 	for at := start - 1; ; {
-		p, wait, err := f.after(at)
-		if err == nil && wait == nil && len(p.entries) == 0 {
-			p, err = f.load(ctx, at)
-		}
+		p, _, err := f.page(ctx, at)
 		if err != nil || len(p.entries) == 0 {
 			return nil, false, err
 		}
@@ -190,34 +178,33 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 	size := 0
 	compactor := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
 		events = append(events, append([]byte(nil), data...))
-		if size += len(data); size > maxRunBytes {
+		if size += len(data); size > maxFormBytes {
 			return errTooLong
 		}
 		return nil
 	})
-	reading := envelope.NewReader()
-	at := start - 1
-	for e, err := range f.log.Read(ctx, f.key, at) {
+	reader := envelope.NewReader()
+	for at := start - 1; at < c.last; {
+		p, _, err := f.page(ctx, at)
 		if err != nil {
 			return err
 		}
-		at = e.Position
-		if e.Run != start {
-			continue
+		p = p.to(c.last)
+		at = p.last()
+		from := p.start
+		for i := range p.entries {
+			e := &p.entries[i]
+			if e.end > from {
+				ev, err := reader.Read(dataOf(p.text[from:e.end]))
+				if err == nil {
+					err = compactor.Event(ev)
+				}
+				if err != nil {
+					return ignoreFinding(err)
+				}
+			}
+			from = e.end
 		}
-		ev, err := reading.Read(e.Data)
-		if err == nil {
-			err = compactor.Event(ev)
-		}
-		if err != nil {
-			return ignoreFinding(err)
-		}
-		if at == c.last {
-			break
-		}
-	}
-	if at != c.last {
-		return fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, at+1)
 	}
 	if err := compactor.End(); err != nil {
 		return ignoreFinding(err)

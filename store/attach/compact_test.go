@@ -145,7 +145,7 @@ func TestCompactLimits(t *testing.T) {
 	t.Parallel()
 	double := `{"type":"STATE_DELTA","delta":[{"op":"copy","from":"/a","path":"/b/l"},{"op":"copy","from":"/a","path":"/b/r"},{"op":"move","from":"/b","path":"/a"},{"op":"add","path":"/b","value":{}}]}`
 	copies := []string{started, `{"type":"STATE_SNAPSHOT","snapshot":{"a":{"text":"` + strings.Repeat("x", 1000) + `"},"b":{}}}`}
-	for range 14 {
+	for range 11 {
 		copies = append(copies, double)
 	}
 	long := []string{started}

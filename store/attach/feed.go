@@ -35,9 +35,10 @@ type feed struct {
 	pages   []*cached     // by position; they do not overlap
 	bytes   int           // the memory of pages
 	uses    uint64
-	// runs are those that the view Compact needed, by the position of RUN_STARTED.
-	runs     map[int64]*compacted
-	runBytes int // the memory of runs
+	// runs are those that were compacted, by the position of RUN_STARTED.
+	runs       map[int64]*compacted
+	runBytes   int           // the memory of runs
+	compacting chan struct{} // has a value while a reader compacts a run
 
 	joiner    joiner
 	restoring restore.Options
@@ -186,6 +187,15 @@ func (f *feed) after(position int64) (page, <-chan struct{}, error) {
 	}
 	f.use(f.pages[i])
 	return f.pages[i].from(position), nil, nil
+}
+
+// page is like after, but loads entries if it has to.
+func (f *feed) page(ctx context.Context, position int64) (page, <-chan struct{}, error) {
+	p, changed, err := f.after(position)
+	if err == nil && changed == nil && len(p.entries) == 0 {
+		p, err = f.load(ctx, position)
+	}
+	return p, changed, err
 }
 
 // load returns entries after a position before f.last, and reads the log if it has to.

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -35,4 +36,14 @@ func (r *reader) frames(f *frames, skip int) error {
 		to = end
 	}
 	return r.some(f.text[from:to:to], time.Time{})
+}
+
+// dataOf returns the data of an event that has an id. It may share memory with the event.
+func dataOf(event []byte) []byte {
+	_, data, _ := bytes.Cut(event, []byte("\n"))
+	data = data[len("data: ") : len(data)-len("\n\n")]
+	if bytes.IndexByte(data, '\n') >= 0 {
+		data = bytes.ReplaceAll(data, []byte("\ndata: "), []byte("\n"))
+	}
+	return data
 }

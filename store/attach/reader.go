@@ -44,10 +44,7 @@ func (r *reader) next() (page, error) {
 				return page{}, err
 			}
 		}
-		p, changed, err := r.feed.after(r.position)
-		if err == nil && changed == nil && len(p.entries) == 0 {
-			p, err = r.feed.load(r.ctx, r.position)
-		}
+		p, changed, err := r.feed.page(r.ctx, r.position)
 		if err != nil {
 			return page{}, err
 		}
@@ -138,7 +135,7 @@ func (r *reader) join() error {
 	if f == nil {
 		f = &feed{
 			log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown,
-			runs: make(map[int64]*compacted), working: h.working,
+			runs: make(map[int64]*compacted), compacting: make(chan struct{}, 1), working: h.working,
 			joiner: joiner{busy: make(chan struct{}, 1)}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
 		}
 		h.feeds[r.key] = f
