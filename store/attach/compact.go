@@ -31,7 +31,6 @@ type compacted struct {
 	last    int64  // the position of the last event of the run
 	settled int64  // the position of the entry that ended the run
 	form    frames // empty if the run is sent as it is
-	used    uint64
 }
 
 func (c *compacted) size() int {
@@ -41,6 +40,11 @@ func (c *compacted) size() int {
 // compact sends the events of the thread after r.position and then after some events of the
 // compacted form of the run that follows.
 func (r *reader) compact(skip int64) error {
+	if skip > 0 {
+		if err := r.catchUp(); err != nil {
+			return err
+		}
+	}
 	for {
 		p, err := r.next()
 		if err != nil {
@@ -68,6 +72,30 @@ func (r *reader) compact(skip int64) error {
 			first = p.nextRun(1)
 		}
 		if err := r.send(p.to(p.after+int64(first)), everything); err != nil {
+			return err
+		}
+	}
+}
+
+// catchUp waits until the follower has what the log has. The cursor may come from another
+// process, while the follower of this one does not have the end of the run yet.
+func (r *reader) catchUp() error {
+	t, err := r.hub.log.Thread(r.ctx, r.key)
+	if err != nil || t.Last == 0 {
+		return ignoreNoThread(err)
+	}
+	if err := r.join(); err != nil {
+		return err
+	}
+	for {
+		_, changed, err := r.feed.after(t.Last - 1)
+		if err != nil || changed == nil {
+			return err
+		}
+		if err := r.wait(changed); err != nil {
+			return err
+		}
+		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,10 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,7 +154,13 @@ func TestCompactLimits(t *testing.T) {
 	for n := range 9 {
 		long = append(long, fmt.Sprintf(`{"type":"CUSTOM","name":"%d","value":%q}`, n, strings.Repeat("x", 1<<20)))
 	}
-	for name, data := range map[string][]string{"long": append(long, finished), "copies": append(copies, finished)} {
+	states := []string{started}
+	for n := range 10 {
+		states = append(states, fmt.Sprintf(`{"type":"STATE_SNAPSHOT","snapshot":"%d%s"}`, n, strings.Repeat("x", 900<<10)))
+	}
+	for name, data := range map[string][]string{
+		"long": append(long, finished), "copies": append(copies, finished), "states": append(states, finished),
+	} {
 		log := memory.New()
 		appendTo(t, log, append(events("a", data...), end("a"))...)
 		h := New(log, Settings{})
@@ -167,5 +175,53 @@ func TestCompactLimits(t *testing.T) {
 			t.Errorf("%s:\n%.2000s", name, diff)
 		}
 		h.Close()
+	}
+}
+
+// late is a log whose followers get nothing until a channel is closed.
+type late struct {
+	store.Log
+	c chan struct{}
+}
+
+func (l *late) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		select {
+		case <-l.c:
+		case <-ctx.Done():
+		}
+		l.Log.Follow(ctx, key, after)(yield)
+	}
+}
+
+// A cursor of another process is valid although the follower of this one has not got the run
+// that it is in.
+func TestCompactBehind(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 1, 4} { // entries that the follower has
+		synctest.Test(t, func(t *testing.T) {
+			log := &late{memory.New(), make(chan struct{})}
+			entries := append(events("a", started, begin, one, two, ended, finished), end("a"))
+			appendTo(t, log, entries[:before]...)
+			h := New(log, Settings{})
+			defer h.Close()
+			read(h.Events(t.Context(), key(), EventOptions{Follow: true}))
+			synctest.Wait()
+			appendTo(t, log, entries[before:]...)
+			r := read(h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, 3}}))
+			gone, cancel := context.WithCancel(t.Context())
+			other := read(h.Events(gone, key(), EventOptions{View: Compact, After: Cursor{0, 3}}))
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			if r.done || !other.done || other.err != context.Canceled {
+				t.Errorf("before the follower has the run: %v, %v; %v, %v", r.done, r.err, other.done, other.err)
+			}
+			close(log.c)
+			synctest.Wait()
+			if diff := cmp.Diff(sse("0.4", ended, 6, finished), r.text.String()); diff != "" || !r.done || r.err != nil {
+				t.Errorf("ended: %v, %v\n%s", r.done, r.err, diff)
+			}
+		})
 	}
 }
