@@ -77,30 +77,6 @@ func (r *reader) compact(skip int64) error {
 	}
 }
 
-// catchUp waits until the follower has what the log has. The cursor may come from another
-// process, while the follower of this one does not have the end of the run yet.
-func (r *reader) catchUp() error {
-	t, err := r.hub.log.Thread(r.ctx, r.key)
-	if err != nil || t.Last == 0 {
-		return ignoreNoThread(err)
-	}
-	if err := r.join(); err != nil {
-		return err
-	}
-	for {
-		_, changed, err := r.feed.after(t.Last - 1)
-		if err != nil || changed == nil {
-			return err
-		}
-		if err := r.wait(changed); err != nil {
-			return err
-		}
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-	}
-}
-
 // nextRun returns the index of the first RUN_STARTED that is not before an index, or the
 // number of entries.
 func (p *page) nextRun(from int) int {

@@ -25,7 +25,7 @@ const cut = `{"type":"RUN_ERROR","message":"The run broke off: its stream ended,
 // same way. If several have started meanwhile, it is the last of them.
 func (h *Hub) Connect(ctx context.Context, key store.Key, follow bool) iter.Seq2[[]byte, error] {
 	return h.iterate(ctx, key, func(r *reader) error {
-		if err := r.join(); err != nil {
+		if err := r.catchUp(); err != nil {
 			return err
 		}
 		for joined := int64(0); ; {

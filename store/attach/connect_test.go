@@ -348,37 +348,28 @@ func TestConnectLater(t *testing.T) {
 	}
 }
 
-// waiting is a log whose Thread waits for a channel, unless a reader calls it.
-type waiting struct {
-	store.Log
-	c chan struct{}
-}
-
-type readerKey struct{}
-
-func (w *waiting) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
-	if ctx.Value(readerKey{}) == nil {
-		<-w.c
-	}
-	return w.Log.Thread(ctx, key)
-}
-
-// A run that starts after a reader looked for runs, but before the follower began, is not
-// missed.
-func TestConnectBeforeFollower(t *testing.T) {
+// A reader joins the run that the log has, although the follower does not have it yet.
+func TestConnectBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := memory.New()
+		log := &late{memory.New(), make(chan struct{})}
 		appendTo(t, log, run("a")...)
-		wait := &waiting{log, make(chan struct{})}
-		h := New(wait, Settings{})
+		h := New(log, Settings{})
 		defer h.Close()
-		r := read(h.Connect(context.WithValue(t.Context(), readerKey{}, true), key(), true))
+		first := read(h.Connect(t.Context(), key(), true))
 		synctest.Wait()
 		appendTo(t, log, run("b")...)
-		close(wait.c)
+		r := read(h.Connect(t.Context(), key(), false))
 		synctest.Wait()
-		if got := r.text.String(); strings.Count(got, "RUN_STARTED") != 2 || !strings.HasSuffix(got, sse(10, string(run("b")[4].Data))) {
+		if r.done || first.done || strings.Contains(first.text.String(), `"b"`) {
+			t.Errorf("before the follower has the run: %v, %v", r.done, first.done)
+		}
+		close(log.c)
+		synctest.Wait()
+		if got := r.text.String(); !r.done || r.err != nil || !strings.HasSuffix(got, sse(10, string(run("b")[4].Data))) {
+			t.Errorf("ended: %v, %v\n%s", r.done, r.err, got)
+		}
+		if got := first.text.String(); !strings.HasSuffix(got, sse(10, string(run("b")[4].Data))) {
 			t.Errorf("%s", got)
 		}
 	})

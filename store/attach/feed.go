@@ -29,7 +29,7 @@ type feed struct {
 
 	mu      sync.Mutex
 	last    int64         // the last position that the follower knows, or unknown
-	lastRun int64         // no run started after this position up to last
+	lastRun int64         // where the last run began that the follower got
 	err     error         // why the follower ended
 	changed chan struct{} // closed when last or err changes; nil if nobody waits
 	pages   []*cached     // by position; they do not overlap
@@ -64,7 +64,7 @@ func (f *feed) follow(ctx context.Context) error {
 		return store.ErrDeleted
 	}
 	f.mu.Lock()
-	f.last, f.lastRun = t.Last, t.Last
+	f.last = t.Last
 	f.wake()
 	f.mu.Unlock()
 	for e, err := range f.log.Follow(ctx, f.key, t.Last) {

@@ -157,6 +157,30 @@ func (r *reader) join() error {
 	return nil
 }
 
+// catchUp waits until the follower has what the log has now. Another process may have sent
+// the client of the reader what the follower of this one does not have yet.
+func (r *reader) catchUp() error {
+	if err := r.join(); err != nil {
+		return err
+	}
+	t, err := r.hub.log.Thread(r.ctx, r.key)
+	if err != nil || t.Last == 0 {
+		return ignoreNoThread(err)
+	}
+	for {
+		_, changed, err := r.feed.after(t.Last - 1)
+		if err != nil || changed == nil {
+			return err
+		}
+		if err := r.wait(changed); err != nil {
+			return err
+		}
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
 // close ends the iteration. The last reader of a thread ends its follower.
 func (r *reader) close() {
 	if r.idle != nil {
