@@ -3,7 +3,9 @@ package attach
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,6 +224,59 @@ func TestDeleted(t *testing.T) {
 	}
 	if got, err := collect(h.Stream(t.Context(), key(), "a", 0)); got != "" || !errors.Is(err, store.ErrDeleted) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// When a thread is deleted, all its readers end, wherever they are, with nothing wrong before.
+func TestDeletedWhileRead(t *testing.T) {
+	t.Parallel()
+	for _, window := range []int{1, 5000, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			log := memory.New()
+			for n := range 30 {
+				appendTo(t, log, append(run(fmt.Sprint(n)), end(fmt.Sprint(n)))...)
+			}
+			entries := entriesOf(t, log)
+			h := New(log, Settings{WindowBytes: window})
+			defer h.Close()
+			var readers []*reading
+			at := make(map[*reading]int64)
+			wait := make(chan struct{})
+			for _, view := range []View{Raw, Compact} {
+				for after := int64(0); after < 200; after += 30 {
+					r := read(func(yield func([]byte, error) bool) {
+						n := 0
+						for text, err := range h.Events(t.Context(), key(), EventOptions{View: view, Follow: true, After: Cursor{Position: after}}) {
+							if n++; n == 4 {
+								<-wait
+							}
+							if !yield(text, err) {
+								return
+							}
+						}
+					})
+					at[r] = after
+					readers = append(readers, r)
+				}
+			}
+			synctest.Wait()
+			if _, err := log.Delete(t.Context(), key()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			close(wait)
+			synctest.Wait()
+			for _, r := range readers {
+				got := parse(t, []byte(r.text.String()))
+				want := rawFrames(entries[min(at[r], int64(len(entries))):], "")
+				if raw := len(got) == 0 || got[0].ID == want[0].ID; raw && len(got) > 0 && !slices.Equal(got, want[:len(got)]) {
+					t.Errorf("after %d: %v", at[r], got)
+				}
+				if !r.done || !errors.Is(r.err, store.ErrDeleted) {
+					t.Errorf("the reader after %d ended: %v, %v", at[r], r.done, r.err)
+				}
+			}
+		})
 	}
 }
 
