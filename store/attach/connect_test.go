@@ -374,3 +374,35 @@ func TestConnectBehind(t *testing.T) {
 		}
 	})
 }
+
+// A run that is too large to be joined is restored once, and the next run can be joined.
+func TestConnectTooLarge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := &broken{Log: memory.New()}
+		appendTo(t, log, run("a")[0])
+		for n := range 17 { // more ids than are remembered of a run
+			appendTo(t, log, event("a", fmt.Sprintf(`{"type":"TEXT_MESSAGE_START","messageId":"%d%s","role":"assistant"}`, n, strings.Repeat("x", 1<<20))))
+		}
+		appendTo(t, log, end("a"))
+		h := New(log, Settings{})
+		defer h.Close()
+		read(h.Events(t.Context(), key(), EventOptions{Follow: true, After: Cursor{Position: 19}}))
+		synctest.Wait()
+		reads := 0
+		for n := range 3 {
+			if got, err := collect(h.Connect(t.Context(), key(), true)); got != "" || !errors.Is(err, restore.ErrTooLarge) {
+				t.Fatalf("%.200q, %v", got, err)
+			}
+			if n > 0 && log.reads != reads {
+				t.Errorf("the log was read %d times, and then %d times", reads, log.reads-reads)
+			}
+			reads = log.reads
+		}
+		appendTo(t, log, append(events("b", `{"type":"RUN_STARTED","threadId":"thread","runId":"b","parentRunId":"none"}`), run("b")[4])...)
+		synctest.Wait()
+		if got := connected(t, h); !strings.Contains(got[0], `"b"`) {
+			t.Errorf("%.200q", got)
+		}
+	})
+}

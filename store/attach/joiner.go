@@ -1,7 +1,9 @@
 package attach
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/p20export/p20export/envelope/lineage"
@@ -16,8 +18,9 @@ type joinable struct {
 	stream   string
 	position int64
 	prelude  frames
-	ended    bool // nothing follows the prelude
-	terminal bool // because the prelude has the last event of the run
+	ended    bool  // nothing follows the prelude
+	terminal bool  // because the prelude has the last event of the run
+	err      error // restore.ErrTooLarge, which does not go away; there is no prelude
 }
 
 // has reports whether an entry belongs to the run.
@@ -62,7 +65,10 @@ func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
 	case !j.ended && j.position+maxLag < last:
 		err = f.advance(ctx, last)
 	}
-	return j.joinable, err
+	if errors.Is(err, restore.ErrTooLarge) {
+		j.joinable = joinable{known: j.known, start: n.Position, ended: true, err: err}
+	}
+	return j.joinable, cmp.Or(err, j.err)
 }
 
 // open reads the runs of the thread.
