@@ -151,7 +151,7 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 	row.Parts = to.Parts()
 	for _, p := range row.Parts {
 		if p.Surplus > 0 {
-			row.Findings = append(row.Findings, finding.New(finding.LogHasMore, "thread %s has %d events of the stream that the recovered capture lacks", finding.Quote(p.Thread), p.Surplus))
+			row.Findings = append(row.Findings, finding.New(finding.LogHasMore, "thread %s has %d events of the stream that the capture lacks", finding.Quote(p.Thread), p.Surplus))
 		}
 	}
 	return err
@@ -219,9 +219,15 @@ func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
 	}
 	defer c.Close()
 	var started, ended time.Time
+	ours, cut := false, false
 	if m := c.Manifest(); m != nil {
 		started, ended = m.StartedAt, m.EndedAt
 		_, to.recovered = m.Labels[capture.RecoveredFrom]
+		// What recorded such a capture has also appended the complete events, and went on
+		// if the capture could not be stored any more.
+		_, ours = m.Labels[capture.StreamLabel]
+		to.recovered = to.recovered || ours && (m.End == capture.EndStorage || m.End == capture.EndLimit)
+		cut = m.End != capture.EndEOF
 	}
 	request, err := c.Request()
 	if err == nil && request != nil {
@@ -229,7 +235,7 @@ func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
 	}
 	for err == nil {
 		var f *capture.Frame
-		if f, err = c.Next(); err == nil {
+		if f, err = c.Next(); err == nil && !(ours && cut && f.End == f.Offset+f.Bytes) {
 			err = to.Event(ctx, f.Data, f.Arrived)
 		}
 	}

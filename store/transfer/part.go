@@ -178,6 +178,12 @@ func (p *part) end(ctx context.Context, log store.Log, surplus bool, end store.E
 			return err
 		}
 	}
+	if surplus && p.have.Ended && p.done == p.have.Entries-1 {
+		// The end of the capture says how the capture ended, not the response.
+		p.done, p.Last, p.ended = p.have.Entries, p.have.Last, true
+		p.Found++
+		return nil
+	}
 	err := p.write(ctx, log, surplus, []store.Entry{end})
 	p.ended = err == nil
 	return err

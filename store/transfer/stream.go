@@ -48,7 +48,7 @@ type Stream struct {
 	err     error // final
 
 	// recovered allows the log to have more than the Stream: the last event may go on in
-	// the log, and more events may follow it.
+	// the log, more events may follow it, and the stream may have ended in another way.
 	recovered bool
 }
 
