@@ -134,7 +134,7 @@ $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.js
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh $(BUILD)/nginx); \
-	store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./cmd/p20export
+	store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
 
 AXE := $(BUILD)/axe
 CHAT := $(BUILD)/chat
