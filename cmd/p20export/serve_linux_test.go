@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -341,6 +343,41 @@ func TestServeThreadPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Over TLS, clients use HTTP/2. Events arrive one by one there too, and a client that leaves
+// does not end its run.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "events.db")
+	writeCertificate(t, cert, key)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(testkit.Read(t, cert))
+	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	a := newAgent(t)
+	s, url := startServe(t, "sqlite:"+file, a.URL, "--tls-cert", cert, "--tls-key", key)
+	url = strings.Replace(url, "http:", "https:", 1)
+	response, err := client.Post(url+"/agents/chat", "application/json", strings.NewReader(`{"threadId":"t","runId":"r"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.ProtoMajor != 2 {
+		t.Errorf("the response has the protocol %s", response.Proto)
+	}
+	newFrames(t, response).want(t, "2 "+testkit.Started)
+	response.Body.Close()
+	if response, err = client.Get(url + "/threads/t/events?after=2"); err != nil {
+		t.Fatal(err)
+	}
+	close(a.release)
+	newFrames(t, response).want(t, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
+	response.Body.Close()
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	wantClosings(t, file, "eof")
 }
 
 // limitFiles sets the size that the files of a process may have, as a full disk would.
