@@ -280,6 +280,36 @@ func TestServeKilled(t *testing.T) {
 	}
 }
 
+// A capture can have events that were not in the log when the server was killed. The run is
+// closed without them, and the capture cannot be imported.
+func TestServeCaptureAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, file, captures := newAgent(t), filepath.Join(dir, "events.db"), filepath.Join(dir, "captures")
+	s, url := startServe(t, "sqlite:"+file, a.URL, "--captures", captures)
+	startRun(t, url, "r").want(t, "2 "+testkit.Started)
+	away := filepath.Join(dir, "away.db")
+	if err := os.Rename(file, away); err != nil { // nothing is appended from now on
+		t.Fatal(err)
+	}
+	close(a.release)
+	for !grew(filepath.Join(captures, "*", "response.sse"), int64(len(wholeRun))) {
+		time.Sleep(time.Millisecond)
+	}
+	s.kill(t, syscall.SIGKILL)
+	s.wait(t)
+	if err := os.Rename(away, file); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = startServe(t, "sqlite:"+file, a.URL, "--captures", captures)
+	s.kill(t, syscall.SIGTERM)
+	s.wait(t)
+	if status, said := ran("log", "import", "--store", "sqlite:"+file, captures); status != 1 || !strings.Contains(said, "log_entry_differs") {
+		t.Errorf("importing the capture: exit status %d: %s", status, said)
+	}
+	wantClosings(t, file, "p20export.owner_lost", "error")
+}
+
 // An agent that cannot be reached starts no run. The same request can be sent again.
 func TestServeWithoutAgent(t *testing.T) {
 	t.Parallel()
