@@ -303,6 +303,8 @@ var manEnvironment = []struct {
 	commands   []string
 }{
 	{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "The proxy for requests to endpoints, and the hosts that are contacted directly.", []string{"p20export", "capture", "discover"}},
+	{storeVariable, "The URL of the log if there is no --store. It may contain a password.", []string{"p20export", "log", "serve"}},
+	{"PGPASSWORD, PGPASSFILE", "The password of a PostgreSQL database, or a file with passwords, as for psql.", []string{"p20export", "log", "lineage", "proxy", "serve"}},
 	{"TMPDIR", "The directory of temporary files, instead of /tmp. The files are unnamed if the system supports that.", []string{"p20export", "compact", "compare", "report", "validate", "verify", "assay"}},
 	{"NO_COLOR", "If it is set and not empty, text has no colours. Without it, text has colours only on a terminal, and only if TERM is not dumb.", nil},
 }
@@ -316,6 +318,7 @@ var manFiles = []struct {
 	{"NAME.artifact.json", "A frozen artifact.", []string{"p20export", "freeze", "validate", "diff", "verify", "assay"}},
 	{"NAME.envelope.ndjson", "The bounded envelope of an artifact: the three events it was made from.", []string{"p20export", "freeze", "validate", "verify"}},
 	{"NAME.record.json", "How an artifact was made: its projection, digests and every omission.", []string{"p20export", "freeze", "validate", "verify", "assay"}},
+	{"LOG-serve", "The lock of the server that runs agents, next to the SQLite file of a log. It is empty, and stays there.", []string{"serve"}},
 	{"harness.json", "The description of a harness, with the command that starts its server.", []string{"discover"}},
 	{"expected.json", "The expected results of a harness's captures.", []string{"discover"}},
 }
