@@ -170,7 +170,7 @@ func start(t *testing.T, log store.Log, a *agent, s serve.Settings) *process {
 	if err := p.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.http = httptest.NewServer(p.server)
+	p.http = httptest.NewServer(readAPI(t).described(t, p.server))
 	p.url = p.http.URL
 	t.Cleanup(p.stop)
 	return p

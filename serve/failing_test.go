@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -40,6 +41,20 @@ func (f *failing) Thread(ctx context.Context, key store.Key) (store.Thread, erro
 		return store.Thread{}, errAway
 	}
 	return f.Log.Thread(ctx, key)
+}
+
+func (f *failing) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.Thread, error] {
+	if f.away.Load() {
+		return func(yield func(store.Thread, error) bool) { yield(store.Thread{}, errAway) }
+	}
+	return f.Log.Threads(ctx, q)
+}
+
+func (f *failing) Stream(ctx context.Context, key store.Key, id string) (store.Stream, error) {
+	if f.away.Load() {
+		return store.Stream{}, errAway
+	}
+	return f.Log.Stream(ctx, key, id)
 }
 
 // While the log fails, a run waits, and reads no more from its agent than fits. Then it goes

@@ -1,0 +1,50 @@
+package serve
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// The description of the HTTP interface has the routes of the Server and their methods, and
+// no others.
+func TestRoutesAreDescribed(t *testing.T) {
+	t.Parallel()
+	var description struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(testkit.Read(t, "../docs/serve.openapi.json"), &description); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for path, operations := range description.Paths {
+		got[path] = slices.Sorted(maps.Keys(operations))
+	}
+	want := map[string][]string{}
+	for _, r := range routes() {
+		path, ids := "", []string{"{thread}", "{run}"}
+		if r.path[0] == "agents" {
+			ids[0] = "{agent}"
+		}
+		for _, segment := range r.path {
+			if segment == "" {
+				segment, ids = ids[0], ids[1:]
+			}
+			path += "/" + segment
+		}
+		if r.get != nil {
+			want[path] = append(want[path], "get")
+		}
+		if r.post != nil {
+			want[path] = append(want[path], "post")
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-routes +description:\n%s", diff)
+	}
+}

@@ -1,0 +1,428 @@
+package serve_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// description is the file that describes the HTTP interface.
+const description = "../docs/serve.openapi.json"
+
+// An api is what the description says.
+type api struct {
+	Paths      map[string]map[string]*operation
+	Components struct{ Responses map[string]*reply }
+
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	seen     map[string]bool // method, path and status
+}
+
+type operation struct {
+	OperationID string
+	Parameters  []struct {
+		Ref string `json:"$ref"`
+	}
+	RequestBody json.RawMessage
+	Responses   map[string]*reply
+}
+
+// A reply is a response of the description.
+type reply struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]struct {
+		Schema struct {
+			Ref string `json:"$ref"`
+		}
+	}
+}
+
+// readAPI reads the description. Its schemas refuse keys that they do not name, except those
+// of requests.
+func readAPI(t testing.TB) *api {
+	t.Helper()
+	text := testkit.Read(t, description)
+	a := &api{compiler: jsonschema.NewCompiler(), seen: map[string]bool{}}
+	if err := json.Unmarshal(text, a); err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	for name, schema := range document["components"].(map[string]any)["schemas"].(map[string]any) {
+		if schema := schema.(map[string]any); schema["properties"] != nil && !strings.HasSuffix(name, "Input") {
+			schema["additionalProperties"] = false
+		}
+	}
+	strict, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.compiler.AddResource("api.json", bytes.NewReader(strict)); err != nil {
+		t.Fatal(err)
+	}
+	for path, operations := range a.Paths {
+		for method, o := range operations {
+			for status, r := range o.Responses {
+				if name, ok := strings.CutPrefix(r.Ref, "#/components/responses/"); ok {
+					o.Responses[status] = a.Components.Responses[name]
+				}
+				if o.Responses[status] == nil {
+					t.Fatalf("%s %s: the response %s is not described", method, path, status)
+				}
+			}
+		}
+	}
+	return a
+}
+
+// find returns the operation of a request, and its path in the description.
+func (a *api) find(r *http.Request) (path string, o *operation) {
+	segments := strings.Split(r.URL.EscapedPath(), "/")
+	for path, operations := range a.Paths {
+		matches := func(want, segment string) bool { return want == segment || segment != "" && strings.HasPrefix(want, "{") }
+		if slices.EqualFunc(strings.Split(path, "/"), segments, matches) {
+			return path, operations[strings.ToLower(strings.Replace(r.Method, http.MethodHead, http.MethodGet, 1))]
+		}
+	}
+	return "", nil
+}
+
+// described returns a handler that reports responses of h that the description does not have.
+func (a *api) described(t testing.TB, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := &spy{ResponseWriter: w}
+		h.ServeHTTP(s, r)
+		if s.status != 0 { // the client has not left before
+			a.check(t, r, s)
+		}
+	})
+}
+
+// A spy is a ResponseWriter that keeps what is not a stream.
+type spy struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (s *spy) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *spy) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *spy) Write(p []byte) (int, error) {
+	if !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
+		s.body.Write(p)
+	}
+	return s.ResponseWriter.Write(p)
+}
+
+// code matches a code in a description or a document.
+var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([a-z_]+)`") })
+
+// check compares a response with its description.
+func (a *api) check(t testing.TB, r *http.Request, s *spy) {
+	at := r.Method + " " + r.URL.EscapedPath() + ": status " + strconv.Itoa(s.status)
+	path, o := a.find(r)
+	if o == nil {
+		if s.status < http.StatusBadRequest && r.Method != http.MethodOptions {
+			t.Errorf("%s, but it is not described", at)
+		}
+		return
+	}
+	a.mu.Lock()
+	a.seen[r.Method+" "+path+" "+strconv.Itoa(s.status)] = true
+	a.mu.Unlock()
+	media, _, err := mime.ParseMediaType(s.Header().Get("Content-Type"))
+	want, ok := o.Responses[strconv.Itoa(s.status)]
+	if _, typed := want.of(media); !ok || !typed {
+		want = o.Responses["default"]
+	}
+	if want == nil || err != nil {
+		t.Errorf("%s is not described, with the type %s", at, media)
+		return
+	}
+	ref, ok := want.of(media)
+	if !ok {
+		t.Errorf("%s has the type %s", at, media)
+	}
+	if ref == "" || r.Method == http.MethodHead {
+		return
+	}
+	schema, err := a.compiler.Compile("api.json" + ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body any
+	if err := json.Unmarshal(s.body.Bytes(), &body); err != nil {
+		t.Errorf("%s: %v: %s", at, err, s.body.Bytes())
+		return
+	}
+	if err := schema.Validate(body); err != nil {
+		t.Errorf("%s: %#v\n%s", at, err, s.body.Bytes())
+	}
+	if media != "application/problem+json" {
+		return
+	}
+	problem := body.(map[string]any)
+	if problem["status"] != float64(s.status) || problem["title"] != http.StatusText(s.status) {
+		t.Errorf("%s: the problem is %s", at, s.body.Bytes())
+	}
+	if code, _ := problem["code"].(string); !slices.Contains(codes(want.Description), code) {
+		t.Errorf("%s: the code %q is not described", at, code)
+	}
+}
+
+// of returns the schema of a media type, and whether the reply can have the type.
+func (r *reply) of(media string) (ref string, ok bool) {
+	if r == nil {
+		return "", false
+	}
+	content, ok := r.Content[media]
+	if !ok {
+		content, ok = r.Content["*/*"]
+	}
+	return content.Schema.Ref, ok
+}
+
+// missing returns the responses of the description that were not seen.
+func (a *api) missing() (list []string) {
+	for path, operations := range a.Paths {
+		for method, o := range operations {
+			for status := range o.Responses {
+				if at := strings.ToUpper(method) + " " + path + " " + status; status != "default" && !a.seen[at] {
+					list = append(list, at)
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestOpenAPI sends requests to which each operation of the description answers with each of
+// its statuses, except untested, and compares the responses with the description.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	a, log, agent := readAPI(t), &failing{Log: newMemory(t)}, newAgent(t)
+	serving := func(s serve.Settings) *process {
+		p := start(t, log, agent, s)
+		described := httptest.NewServer(a.described(t, p.server))
+		t.Cleanup(described.Close)
+		t.Cleanup(described.CloseClientConnections)
+		p.url = described.URL
+		return p
+	}
+	p := serving(serve.Settings{})
+
+	// A run that is open, one that has ended, and a thread that is deleted.
+	_, open := p.begin(agent, "open", "r")
+	c, ended := p.begin(agent, "ended", "r")
+	c.send(finished("ended", "r"))
+	c.end()
+	ended.text()
+	for _, thread := range []string{"deleted", "gone"} {
+		c, answer := p.begin(agent, thread, "r")
+		c.send(finished(thread, "r"))
+		c.end()
+		answer.text()
+		if _, err := log.Delete(t.Context(), store.Key{Thread: thread}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range []struct {
+		status       int
+		method, path string
+		body         string
+	}{
+		{200, "GET", "/threads", ""},
+		{200, "HEAD", "/threads", ""},
+		{200, "GET", "/threads?limit=1", ""},
+		{400, "GET", "/threads?limit=0", ""},
+		{200, "GET", "/threads/open/runs", ""},
+		{400, "GET", "/threads/%00/runs", ""},
+		{404, "GET", "/threads/none/runs", ""},
+		{410, "GET", "/threads/deleted/runs", ""},
+		{405, "POST", "/threads/open/runs", ""},
+		{200, "GET", "/threads/open/restore", ""},
+		{200, "GET", "/threads/ended/restore?run=r", ""},
+		{400, "GET", "/threads/open/restore?position=x", ""},
+		{404, "GET", "/threads/open/restore?run=none", ""},
+		{410, "GET", "/threads/deleted/restore", ""},
+		{200, "GET", "/threads/open/events?follow=false", ""},
+		{200, "GET", "/threads/none/events?follow=false&view=compact", ""},
+		{400, "GET", "/threads/open/events?view=none", ""},
+		{400, "GET", "/threads/open/events?after=x", ""},
+		{410, "GET", "/threads/deleted/events", ""},
+		{200, "POST", "/threads/ended/connect", input("ended", "any")},
+		{200, "POST", "/threads/none/connect", input("none", "any")},
+		{400, "POST", "/threads/open/connect", input("other", "any")},
+		{410, "POST", "/threads/deleted/connect", input("deleted", "any")},
+		{400, "POST", "/threads/%FF/runs/r/cancel", ""},
+		{404, "POST", "/threads/open/runs/none/cancel", ""},
+		{409, "POST", "/threads/ended/runs/r/cancel", ""},
+		{410, "POST", "/threads/deleted/runs/r/cancel", ""},
+		{400, "POST", "/agents/a", `[]`},
+		{404, "POST", "/agents/none", input("t", "r")},
+		{409, "POST", "/agents/a", input("open", "other")},
+		{409, "POST", "/agents/a", input("ended", "r") + " "},
+		{410, "POST", "/agents/a", input("deleted", "r")},
+		{200, "POST", "/threads/open/runs/r/cancel", ""}, // the last that needs the run
+		{404, "GET", "/", ""},
+		{404, "GET", "/threads/", ""},
+	} {
+		answer := p.do(r.method, r.path, r.body)
+		if answer.text(); answer.status != r.status {
+			t.Errorf("%s %s: status %d, want %d", r.method, r.path, answer.status, r.status)
+		}
+	}
+	open.text()
+
+	// What the agent answers, or does not.
+	for _, status := range []int{http.StatusOK, http.StatusTeapot} {
+		go func() { agent.next().refuse(status, "no events") }()
+		p.post("/agents/a", input("refused", "r")).want(map[int]int{200: 502, 418: 418}[status], "")
+	}
+	serving(serve.Settings{Exchanges: proxy.Settings{Timeout: time.Millisecond}}).post("/agents/a", input("slow", "r")).want(http.StatusGatewayTimeout, "agent_timeout")
+	serving(serve.Settings{Limits: serve.Limits{Threads: 1}}).post("/agents/a", input("another", "r")).want(http.StatusForbidden, "too_many_threads")
+
+	// What is refused before the path counts, and the log that is away.
+	guarded := serving(serve.Settings{Guard: serve.GuardSettings{TokenFile: tokens(t), MaxRequestBytes: 1000}})
+	log.away.Store(true)
+	for path, operations := range a.Paths {
+		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a").Replace(path)
+		for method := range operations {
+			method = strings.ToUpper(method)
+			p.refuses(503, "log_failed", method, path, input("open", "new"), nil)
+			p.refuses(403, "origin_not_allowed", method, path, "", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
+			p.refuses(421, "host_not_allowed", method, path, "", func(r *http.Request) { r.Host = "evil.example" })
+			guarded.refuses(401, "unauthorized", method, path, "", nil)
+			if method == http.MethodPost {
+				p.refuses(415, "unsupported_media_type", method, path, "", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") })
+				guarded.refuses(413, "body_too_large", method, path, strings.Repeat(" ", 1001), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
+			}
+		}
+	}
+	missing := slices.DeleteFunc(a.missing(), func(at string) bool {
+		// A body that arrives slowly needs half a minute, and a thread with too many runs
+		// much memory.
+		return strings.HasSuffix(at, " 408") || at == "GET /threads/{thread}/runs 422"
+	})
+	if len(missing) > 0 {
+		t.Errorf("not seen: %q", missing)
+	}
+}
+
+// refuses sends a request that is changed first, and checks the status and the code.
+func (p *process) refuses(status int, code, method, path, body string, change func(*http.Request)) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Body = io.NopCloser(strings.NewReader(body))
+		r.ContentLength = int64(len(body))
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status || !strings.Contains(string(text), `"code":"`+code+`"`) {
+		p.t.Errorf("%s %s: status %d, %v, want %d %s: %s", method, path, response.StatusCode, err, status, code, text)
+	}
+}
+
+// Each code is in the description and in the table of the document, and they have no others.
+func TestCodesAreDescribed(t *testing.T) {
+	t.Parallel()
+	var want []string
+	declared := regexp.MustCompile("(?m)^\t\\w+ +(Refusal|Code) += \"([a-z_]+)\"")
+	for _, file := range []string{"problem.go", "internal/guard/guard.go"} {
+		for _, m := range declared.FindAllStringSubmatch(string(testkit.Read(t, file)), -1) {
+			want = append(want, m[2])
+		}
+	}
+	slices.Sort(want)
+	if len(want) < 30 {
+		t.Fatalf("only %d codes: %q", len(want), want)
+	}
+	// 404 and 405 are also the answers to paths and methods that are not described.
+	described := []string{"method_not_allowed"}
+	for _, operations := range readAPI(t).Paths {
+		for _, o := range operations {
+			for _, r := range o.Responses {
+				if _, ok := r.of("application/problem+json"); ok {
+					described = append(described, codes(r.Description)...)
+				}
+			}
+		}
+	}
+	_, table, _ := strings.Cut(string(testkit.Read(t, "../docs/serve.md")), "| status | code | means |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var documented []string
+	for row := range strings.Lines(table) {
+		if cells := strings.Split(row, "|"); len(cells) > 2 {
+			documented = append(documented, codes(cells[2])...)
+		}
+	}
+	for where, got := range map[string][]string{"the description": described, "the document": documented} {
+		slices.Sort(got)
+		if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+			t.Errorf("the codes of %s (-code +described):\n%s", where, diff)
+		}
+	}
+}
+
+// codes returns the codes that a text names.
+func codes(text string) (list []string) {
+	for _, m := range code().FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// tokens returns a file with the token.
+func tokens(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "alice sha256:%x\n", sha256.Sum256([]byte(token))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
