@@ -105,7 +105,9 @@ func readAPI(t testing.TB) *api {
 func (a *api) find(r *http.Request) (path string, o *operation) {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
 	for path, operations := range a.Paths {
-		matches := func(want, segment string) bool { return want == segment || segment != "" && strings.HasPrefix(want, "{") }
+		matches := func(want, segment string) bool {
+			return want == segment || segment != "" && strings.HasPrefix(want, "{")
+		}
 		if slices.EqualFunc(strings.Split(path, "/"), segments, matches) {
 			return path, operations[strings.ToLower(strings.Replace(r.Method, http.MethodHead, http.MethodGet, 1))]
 		}

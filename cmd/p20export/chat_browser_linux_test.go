@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -176,10 +177,11 @@ func say(b *browser.Tab, text string) {
 	b.Keys(text, kb.Enter)
 }
 
-// finished waits for an answer and returns it.
-func finished(b *browser.Tab) string {
+// finished waits until the page has a number of messages and the last answer is complete,
+// and returns that answer.
+func finished(b *browser.Tab, messages int) string {
 	b.Helper()
-	b.Until(state + ` === "The answer is complete."`)
+	b.Until(fmt.Sprintf(`%s === "The answer is complete." && document.querySelectorAll("#messages > li").length === %d`, state, messages))
 	return browser.Evaluate[string](b, answer)
 }
 
@@ -201,7 +203,7 @@ func js(text string) string {
 
 // The first answer of the scripted model: what it has after 20 words, and its end.
 const (
-	firstWords = "a **comma**"
+	firstWords = "kept as plain text"
 	lastWords  = "Shall I show you how to read one?"
 )
 
@@ -221,18 +223,18 @@ func TestBrowserChatComesBack(t *testing.T) {
 		t.Errorf("the answer was %q and is %q", before, got)
 	}
 	again.Judge()
-	checkTree(again, "status: Answering…", "button: Cancel the answer")
+	checkTree(again, "StaticText: Answering…", "button: Cancel the answer")
 	half(stays, firstWords)
 	release()
-	full := finished(again)
+	full := finished(again, 2)
 	if !strings.HasPrefix(full, before) || !strings.HasSuffix(full, lastWords) {
 		t.Errorf("the answer is %q", full)
 	}
-	if got := finished(stays); got != full {
+	if got := finished(stays, 2); got != full {
 		t.Errorf("another tab has %q", got)
 	}
 	again.Judge()
-	checkTree(again, "heading: You", "heading: Assistant", "status: The answer is complete.", "button: Branch from run 1")
+	checkTree(again, "heading: You", "heading: Assistant", "StaticText: The answer is complete.", "button: Branch from run 1")
 	for _, tab := range []*browser.Tab{again, stays} {
 		tab.Until(`document.getElementById("heard").textContent === ` + js(full))
 		for _, p := range tab.Problems() {
@@ -262,7 +264,7 @@ func TestBrowserChatAnnounces(t *testing.T) {
 	b := c.open(1280, "light")
 	b.Script(`window.said = []; for (const id of ["state", "heard"]) new MutationObserver(() => said.push(document.getElementById(id).textContent)).observe(document.getElementById(id), {childList: true})`)
 	say(b, "What is a CSV file?")
-	full := finished(b)
+	full := finished(b, 2)
 	b.Until(`said.includes(` + js(full) + `)`)
 	said := browser.Evaluate[[]string](b, `said`)
 	for _, text := range said {
@@ -288,7 +290,7 @@ func TestBrowserChatRestart(t *testing.T) {
 	c := startChat(t)
 	b := c.open(1280, "light")
 	say(b, "What is a CSV file?")
-	finished(b)
+	finished(b, 2)
 	want := browser.Evaluate[[]string](b, messages)
 	c.restart(syscall.SIGTERM, func() {})
 	other := c.open(1280, "light")
@@ -309,7 +311,7 @@ func TestBrowserChatRestart(t *testing.T) {
 	b.Judge()
 	release()
 	say(b, "Once more, please.")
-	finished(b)
+	finished(b, 6)
 	if got := browser.Evaluate[[]string](b, runList); !slices.Equal(got, []string{"Run 1: finished", "Run 2: failed", "Run 3: finished"}) {
 		t.Errorf("%q", got)
 	}
@@ -321,17 +323,17 @@ func TestBrowserChatBranches(t *testing.T) {
 	c := startChat(t)
 	b := c.open(1280, "light")
 	say(b, "What is a CSV file?")
-	first := finished(b)
+	first := finished(b, 2)
 	run := c.gate.last().RunID
 	say(b, "How do I read it?")
-	second := finished(b)
+	second := finished(b, 4)
 	b.Until(`document.querySelectorAll("#runs > li").length === 2`)
 	b.Click(`#runs > li:first-child button`)
 	b.Until(state + ` === "Your next message continues run 1."`)
 	b.Holds(answer + ` === ` + js(first))
 	b.Judge()
 	say(b, "Show me another way.")
-	third := finished(b)
+	third := finished(b, 4)
 	// The model counts the turns that it gets, so it gives its second answer again.
 	if third != second || first == second {
 		t.Errorf("the answers are %q, %q and %q", first, second, third)
@@ -380,5 +382,5 @@ func TestBrowserChatRefused(t *testing.T) {
 	if got := browser.Evaluate[[]string](other, messages); len(got) != 2 || got[0] != "user: What is a CSV file?" {
 		t.Errorf("%q", got)
 	}
-	finished(b)
+	finished(b, 2)
 }

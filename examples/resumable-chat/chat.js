@@ -91,7 +91,7 @@ async function send(text) {
     branch = null;
     return;
   }
-  find("text").value ||= text;
+  if (!find("text").value.trim()) find("text").value = text;
   if (branch !== null) await agent.restore(branch.run_id);
   throw new Error(`Your message was not sent: ${reason}`);
 }
@@ -133,8 +133,8 @@ async function act(action) {
 
 find("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = find("text").value;
-  if (busy) return;
+  const text = find("text").value.trim();
+  if (busy || !text) return;
   find("text").value = "";
   act(() => send(text));
 });

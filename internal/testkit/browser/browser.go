@@ -225,7 +225,7 @@ func (t *Tab) Tree() string {
 		if err := errors.Join(json.Unmarshal(n.Role.Value, &role), json.Unmarshal(n.Name.Value, &name)); err != nil {
 			t.Fatal(err)
 		}
-		if name != "" {
+		if name != "" && role != "InlineTextBox" { // the lines of a text
 			fmt.Fprintf(&lines, "%s: %s\n", role, name)
 		}
 	}
