@@ -453,3 +453,45 @@ func TestCallerLimitedCapture(t *testing.T) {
 		t.Errorf("%s, %v, %q, %+v", end, err, r.calls, x)
 	}
 }
+
+// An event that does not fit into memory ends the exchange.
+func TestCallerLargeEvent(t *testing.T) {
+	part := strings.Repeat("x", 1<<20)
+	f, r := newCalls(t, func(s *Settings) { s.Captures = nil }), &received{}
+	ended := make(chan struct{})
+	large := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		answered("text/event-stream", twoEvents+"data: ")(w, r)
+		for range capture.MaxEventBytes>>20 + 1 {
+			io.WriteString(w, part)
+		}
+		io.WriteString(w, "\n\ndata: c\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	end, err := f.do(t, t.Context(), large, r)
+	<-ended
+	if _, ok := errors.AsType[*UpstreamError](err); !ok || end != capture.EndError || err.Error() != errEventBytes.Error() || strings.Join(r.data(), " ") != "a b" {
+		t.Errorf("%s, %v, %.100q", end, err, r.data())
+	}
+}
+
+// After a panic of the receiver, the capture is closed and nothing is open.
+func TestCallerReceiverPanics(t *testing.T) {
+	t.Parallel()
+	f := newCalls(t, nil)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		f.do(t, t.Context(), serve(t, answered("text/event-stream", twoEvents)), receiver(func([]byte) error { panic("bug") }))
+	}()
+	if x := <-f.ended; x.End != capture.EndCancelled || !x.Stored {
+		t.Errorf("%+v", x)
+	}
+	if err := f.caller.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

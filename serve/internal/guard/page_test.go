@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -150,6 +151,29 @@ func TestOriginsOfManyPages(t *testing.T) {
 	for _, origin := range []string{"*", "null"} {
 		if _, err := New(Settings{AllowedOrigins: []string{origin}}); err == nil {
 			t.Errorf("%s is allowed", origin)
+		}
+	}
+}
+
+// With TLS, a page without TLS has another origin. Without, a proxy may end TLS.
+func TestOwnOriginTLS(t *testing.T) {
+	for _, test := range []struct {
+		target, origin string
+		same           bool
+	}{
+		{"https://localhost/", "https://localhost", true},
+		{"https://localhost:8443/", "https://localhost:8443", true},
+		{"https://localhost:443/", "https://localhost", true},
+		{"https://localhost/", "http://localhost", false},
+		{"https://localhost:80/", "http://localhost", false},
+		{"https://localhost:8443/", "https://localhost", false},
+		{"http://localhost/", "https://localhost", true},
+		{"http://localhost/", "http://localhost", true},
+		{"http://[::1]:80/", "http://[::1]", true},
+		{"http://[::1]/", "http://[::2]", false},
+	} {
+		if same := sameOrigin(httptest.NewRequest("GET", test.target, nil), test.origin); same != test.same {
+			t.Errorf("%s has the origin %s: %t", test.target, test.origin, same)
 		}
 	}
 }
