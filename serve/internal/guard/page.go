@@ -16,8 +16,10 @@ import (
 // that the request was answered.
 func (g *Guard) checkPage(w http.ResponseWriter, r *http.Request) (done bool, no *refusal) {
 	switch {
-	case strings.ContainsFunc(r.RequestURI, blank) || r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions):
-		return false, &refusal{http.StatusBadRequest, Malformed, "the target has spaces or control characters, or the method allows no body"}
+	case strings.ContainsFunc(r.RequestURI, blank):
+		return false, &refusal{http.StatusBadRequest, Malformed, "the target has spaces or control characters"}
+	case r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions):
+		return false, &refusal{http.StatusBadRequest, Malformed, "a request with this method has no body"}
 	case r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/"):
 		return false, &refusal{http.StatusMisdirectedRequest, Host, "the target of the request is not a path"}
 	case !g.serves(r.Host):
