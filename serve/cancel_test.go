@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
@@ -119,4 +120,34 @@ func TestCancelBusy(t *testing.T) {
 		list := entries(t, log, "t")
 		same(t, list[len(list)-1], "end cancelled")
 	})
+}
+
+// An agent that keeps its response open after its run has ended does not keep the thread: it
+// can be cancelled, and is left after a while.
+func TestLingering(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{})
+	c, answer := p.begin(a, "t", "r")
+	c.send(finished("t", "r"))
+	answer.event()
+	for range 2 {
+		p.post("/threads/t/runs/r/cancel", "").want(http.StatusOK, "cancelled")
+	}
+	<-c.left
+	same(t, answer.text(), "")
+	p.post("/agents/a", input("t", "r")).want(http.StatusOK, "RUN_FINISHED")
+
+	p = start(t, log, a, serve.Settings{Limits: serve.Limits{EndTimeout: 50 * time.Millisecond}})
+	c, answer = p.begin(a, "u", "r")
+	for range 3 { // runs of one response
+		c.send(finished("u", "r"), started("u", "r"))
+		answer.events(2)
+	}
+	c.send(finished("u", "r"), step(1))
+	answer.events(2)
+	<-c.left
+	same(t, answer.text(), "")
+	same(t, p.ended(1), serve.Finished)
 }

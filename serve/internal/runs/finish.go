@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/store"
 )
@@ -22,10 +24,16 @@ var (
 	timedOut      = closing{"p20export.timeout", "The run took too long and was ended."}
 )
 
-// event returns the RUN_ERROR of a closing. Neither text needs escapes.
+// because returns a closing whose message has a reason, too.
+func (c closing) because(reason string) closing {
+	return closing{c.code, c.message + " The reason: " + reason + "."}
+}
+
+// event returns the RUN_ERROR of a closing.
 func (c closing) event(at time.Time) []byte {
-	text := `{"type":"RUN_ERROR","message":"` + c.message + `","code":"` + c.code + `","timestamp":`
-	return append(strconv.AppendInt([]byte(text), at.UnixMilli(), 10), '}')
+	text, _ := jsontext.AppendQuote([]byte(`{"type":"RUN_ERROR","message":`), c.message) // which is valid Unicode
+	text = append(text, `,"code":"`+c.code+`","timestamp":`...)
+	return append(strconv.AppendInt(text, at.UnixMilli(), 10), '}')
 }
 
 // finish ends a stream, unless it has ended, and reports whether it did. An open run is

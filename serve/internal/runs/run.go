@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/transfer"
 )
@@ -19,6 +21,7 @@ var (
 	errCancelled = errors.New("the run was cancelled")
 	errShutDown  = errors.New("the server was stopped")
 	errLost      = errors.New("another process has taken over the thread")
+	errLingers   = errors.New("the agent kept its response open after its runs had ended")
 )
 
 // A run is an active run of this process: a request that is being answered.
@@ -31,6 +34,7 @@ type run struct {
 	began  bool
 	since  time.Time
 	writer *writer
+	linger *time.Timer // ends the exchange some time after the last run has ended, or nil
 
 	// ctx is that of the exchange with the agent, and cancel ends it with a cause.
 	ctx    context.Context
@@ -69,6 +73,9 @@ func (x *run) work(q Request) {
 		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: map[string]string{capture.StreamLabel: x.stream},
 	}, x)
 	unwatch()
+	if x.linger != nil {
+		x.linger.Stop()
+	}
 	outcome, reason := x.end(end, err)
 	x.answered(reason)
 	watched.Wait()
@@ -79,7 +86,11 @@ func (x *run) work(q Request) {
 	r.wake(x.key)
 	took := time.Since(x.since)
 	r.settings.Observer.RunEnded(outcome, took)
-	log.Info("run ended", "outcome", string(outcome), "end", string(end), "duration", took)
+	about := []any{"outcome", string(outcome), "end", string(end), "duration", took}
+	if err != nil {
+		about = append(about, "reason", err.Error())
+	}
+	log.Info("run ended", about...)
 	r.unreserve(x.key.Tenant)
 }
 
@@ -108,9 +119,14 @@ func (x *run) end(end capture.End, err error) (Outcome, error) {
 		if !x.accepted() {
 			silent, reason = false, err
 		}
+	case errors.Is(err, errLingers): // no run is open
 	case errors.As(err, &upstream) && x.accepted():
+		c = c.because(upstream.Reason)
 	default: // *proxy.Refused and *proxy.UpstreamError among others
 		silent, outcome, reason = false, Refused, err
+		if end == capture.EndCancelled { // the body was not read, but nobody cancelled the run
+			end = capture.EndError
+		}
 	}
 	var closed bool
 	if lost := x.writer.persist(func(ctx context.Context) (err error) {
@@ -174,7 +190,33 @@ func (x *run) Accepted(int, http.Header) error {
 }
 
 // Event implements proxy.Receiver.
-func (x *run) Event(data []byte, arrived time.Time) error { return x.writer.event(data, arrived) }
+func (x *run) Event(data []byte, arrived time.Time) error {
+	err := x.writer.event(data, arrived)
+	switch typeOfRun(data) {
+	case envelope.RunStarted:
+		if x.linger != nil {
+			x.linger.Stop()
+		}
+	case envelope.RunFinished, envelope.RunError:
+		if x.linger != nil {
+			x.linger.Stop()
+		}
+		x.linger = time.AfterFunc(x.runs.settings.Limits.EndTimeout, func() { x.cancel(errLingers) })
+	}
+	return err
+}
+
+// typeOfRun returns the type of an event that begins or ends a run, and "" for all others.
+func typeOfRun(data []byte) string {
+	// Nearly all events are other ones, and need not be read.
+	if !bytes.Contains(data, []byte("RUN_")) && !bytes.Contains(data, []byte(`\u`)) {
+		return ""
+	}
+	if e, err := envelope.ReadEvent(data); err == nil {
+		return e.Type
+	}
+	return ""
+}
 
 // Flush implements proxy.Receiver.
 func (x *run) Flush() error { return x.writer.flush() }

@@ -35,22 +35,25 @@ func TestFind(t *testing.T) {
 				add(streamID("r", n), store.End, "error")
 			}
 		}
-		run, closed, ended := rapid.Bool().Draw(t, "run"), rapid.Bool().Draw(t, "closed"), rapid.Bool().Draw(t, "ended")
+		run, ended := rapid.Bool().Draw(t, "run"), rapid.Bool().Draw(t, "ended")
+		end := rapid.SampledFrom([]string{"eof", "error", "cancelled"}).Draw(t, "end")
+		closing := rapid.SampledFrom([]*closing{nil, &cancelled, &shutDown}).Draw(t, "closing")
 		if attempts > 0 {
 			if run {
 				add(streamID("r", attempts), store.Event, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
 			}
-			if ended && closed {
-				add(streamID("r", attempts), store.Closing, string(cancelled.event(time.Now())))
+			if ended && closing != nil {
+				add(streamID("r", attempts), store.Closing, string(closing.event(time.Now())))
 			}
 			if ended {
-				add(streamID("r", attempts), store.End, "cancelled")
+				add(streamID("r", attempts), store.End, end)
 			}
 		}
 		got, err := find(t.Context(), log, key, "r", []byte(fmt.Sprint("request ", attempts)))
 		if err != nil {
 			t.Fatal(err)
 		}
+		closed := end == "cancelled" && closing != &shutDown
 		if got.number != attempts || attempts > 0 && (!got.same || got.started != run || got.Ended != ended || got.cancelled != (ended && closed)) {
 			t.Errorf("%+v", got)
 		}
@@ -90,7 +93,7 @@ func TestClosings(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1767225600123)
 	codes := map[string]bool{}
-	for _, c := range []closing{ownerLost, cancelled, upstreamEnded, shutDown, timedOut} {
+	for _, c := range []closing{ownerLost, cancelled, upstreamEnded.because("\"\n"), shutDown, timedOut} {
 		e, err := envelope.ReadEvent(c.event(at))
 		if err != nil || e.Type != envelope.RunError || e.Object.Text("message") != c.message || e.Object.Text("code") != c.code {
 			t.Errorf("%s: %v", c.event(at), err)

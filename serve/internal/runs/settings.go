@@ -38,6 +38,9 @@ type Limits struct {
 	Threads int64
 	// StoreTimeout limits the time that a run waits for a log that fails.
 	StoreTimeout time.Duration
+	// EndTimeout limits the time for which an agent may keep its response open, and its
+	// thread busy, after its runs have ended.
+	EndTimeout time.Duration
 }
 
 // The default limits.
@@ -46,6 +49,7 @@ const (
 	DefaultQueued       = 1000
 	DefaultQueuedBytes  = 64 << 20
 	DefaultStoreTimeout = 5 * time.Minute
+	DefaultEndTimeout   = 10 * time.Second
 )
 
 // maxThreadQueue limits the requests that wait for one thread. A client that sends more has
@@ -54,7 +58,7 @@ const maxThreadQueue = 16
 
 // normalize checks the limits and replaces zero values with the defaults.
 func (l *Limits) normalize() error {
-	if l.Runs < 0 || l.TenantRuns < 0 || l.Queued < 0 || l.QueuedBytes < 0 || l.Threads < 0 || l.StoreTimeout < 0 {
+	if l.Runs < 0 || l.TenantRuns < 0 || l.Queued < 0 || l.QueuedBytes < 0 || l.Threads < 0 || l.StoreTimeout < 0 || l.EndTimeout < 0 {
 		return errors.New("a limit of runs is negative")
 	}
 	l.Runs = cmp.Or(l.Runs, DefaultRuns)
@@ -62,6 +66,7 @@ func (l *Limits) normalize() error {
 	l.Queued = cmp.Or(l.Queued, DefaultQueued)
 	l.QueuedBytes = cmp.Or(l.QueuedBytes, DefaultQueuedBytes)
 	l.StoreTimeout = cmp.Or(l.StoreTimeout, DefaultStoreTimeout)
+	l.EndTimeout = cmp.Or(l.EndTimeout, DefaultEndTimeout)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/store"
 )
@@ -38,7 +39,8 @@ type attempt struct {
 	number    int  // from 1; 0 if there is none
 	same      bool // it has the same request
 	started   bool // the agent started a run
-	cancelled bool // it was closed because it was cancelled
+	closed    bool // it was closed for another reason than that it was cancelled
+	cancelled bool
 }
 
 // over reports whether the request can be sent again: it has not led to a run, and nobody
@@ -111,11 +113,18 @@ func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body [
 	return nil
 }
 
-// look looks at an entry of the thread.
+// look looks at an entry of the thread. A stream that was cancelled has that end, also if no
+// run was open that had to be closed. One that was cut for another reason has its closing
+// before the end.
 func (a *attempt) look(e *store.Entry) {
-	if e.Stream == a.ID {
+	switch {
+	case e.Stream != a.ID:
+	case e.Kind == store.Closing:
+		a.closed = !bytes.Contains(e.Data, []byte(cancelled.code))
+		fallthrough
+	default:
 		a.started = a.started || e.Run != 0
-		a.cancelled = a.cancelled || e.Kind == store.Closing && bytes.Contains(e.Data, []byte(cancelled.code))
+		a.cancelled = e.Kind == store.End && string(e.Data) == string(capture.EndCancelled) && !a.closed
 	}
 }
 
@@ -139,6 +148,16 @@ func openStreams(ctx context.Context, log store.Log, key store.Key) (open []stor
 		open = append(open, s)
 	}
 	return open, nil
+}
+
+// Pending returns the open stream of a thread whose agent has not sent an event yet. Its ID is
+// empty if there is none.
+func Pending(ctx context.Context, log store.Log, key store.Key) (store.Stream, error) {
+	open, err := openStreams(ctx, log, key)
+	if n := len(open); err == nil && n > 0 && open[n-1].Entries == 1 {
+		return open[n-1], nil
+	}
+	return store.Stream{}, err
 }
 
 // runIDOf returns the run id of a request, or "".
