@@ -2,9 +2,11 @@ package serve
 
 import (
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/p20export/p20export/serve/internal/guard"
+	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
 )
@@ -13,7 +15,7 @@ import (
 // each further event. With follow=false it ends with the history.
 func (s *Server) events(q *request) {
 	since := time.Now()
-	after, err := q.cursor()
+	place, err := q.cursor()
 	if err != nil {
 		s.fail(q, err)
 		return
@@ -23,8 +25,8 @@ func (s *Server) events(q *request) {
 		s.refuse(q, InvalidQuery, "follow is true or false")
 		return
 	}
-	o := attach.EventOptions{After: after, Follow: follow}
-	p := response{view: Events, endless: true, wait: after.Compacted > 0}
+	o := attach.EventOptions{After: place, Follow: follow}
+	p := response{view: Events, endless: true, wait: place.Compacted > 0}
 	switch q.URL.Query().Get("view") {
 	case "", "raw":
 		o.View = attach.Raw
@@ -62,8 +64,8 @@ func (s *Server) thread(q *request) (t store.Thread, ok bool) {
 }
 
 // connect serves POST /threads/{thread}/connect: what a client needs that joins the last run
-// of a thread, and then the events of the run until it ends. With follow=true it goes on with
-// each further run.
+// of a thread, and then the events of the run until it ends. A request whose agent has sent
+// nothing yet is the last run. With follow=true it goes on with each further run.
 func (s *Server) connect(q *request) {
 	since := time.Now()
 	follow, ok := q.flag("follow", false)
@@ -94,7 +96,28 @@ func (s *Server) connect(q *request) {
 	if !ok {
 		return
 	}
-	s.stream(q, response{
-		view: Connect, texts: s.hub.Connect(q.Context(), q.key(), follow), wait: t.Runs > 0, ends: !follow,
-	}, since)
+	p := response{view: Connect, texts: s.hub.Connect(q.Context(), q.key(), follow), wait: t.Runs > 0, ends: !follow}
+	if pending, err := runs.Pending(q.Context(), s.settings.Log, q.key()); err != nil {
+		s.fail(q, err)
+		return
+	} else if pending.ID != "" && !follow {
+		p.wait, p.texts = false, after(s.hub.Stream(q.Context(), q.key(), pending.ID, pending.First), p.texts)
+	}
+	s.stream(q, p, since)
+}
+
+// after returns texts that begin when an agent has sent something. Until then there are
+// comments.
+func after(first, texts iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for text, err := range first {
+			if err == nil && len(text) > 0 {
+				break
+			}
+			if !yield(text, err) || err != nil {
+				return
+			}
+		}
+		texts(yield)
+	}
 }

@@ -295,3 +295,47 @@ func TestConnect(t *testing.T) {
 		p.post("/threads/t/connect", input("t", "x")).want(http.StatusGone, "thread_deleted")
 	})
 }
+
+// A client that joins before the agent has sent anything waits for the run. So does one of
+// another process.
+func TestConnectEarly(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	fill(t, log, store.Key{Thread: "t"}, "before")
+	a := newAgent(t)
+	owner := start(t, log, a, serve.Settings{Idle: time.Millisecond})
+	other := start(t, log, nil, serve.Settings{Idle: time.Millisecond})
+	go owner.post("/agents/a", input("t", "r"))
+	c := a.next()
+	early := []*answer{owner.post("/threads/t/connect", input("t", "x")), other.post("/threads/t/connect", input("t", "x"))}
+	for _, answer := range early {
+		line, err := answer.body.ReadString('\n')
+		same(t, line, ":\n")
+		same(t, err, nil)
+	}
+	c.accept()
+	c.send(started("t", "r"))
+	for _, answer := range early {
+		same(t, answer.event(), " "+started("t", "r"))
+		if e := answer.event(); !strings.Contains(e, "u-r") {
+			t.Errorf("the request is missing in %s", e)
+		}
+	}
+	c.send(finished("t", "r"))
+	c.end()
+	for _, answer := range early {
+		if text := answer.text(); !strings.Contains(text, finished("t", "r")) {
+			t.Error(text)
+		}
+	}
+
+	// A request that comes to nothing leaves the run before it.
+	go owner.post("/agents/a", input("t", "refused"))
+	c = a.next()
+	answer := other.post("/threads/t/connect", input("t", "x"))
+	c.refuse(http.StatusBadRequest, "no")
+	same(t, answer.event(), " "+started("t", "r"))
+	if text := answer.text(); !strings.Contains(text, finished("t", "r")) {
+		t.Error(text)
+	}
+}
