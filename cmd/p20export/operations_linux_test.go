@@ -183,10 +183,12 @@ func TestUnits(t *testing.T) {
 	dir, bin := t.TempDir(), filepath.Join(ownBin(t), "p20export")
 	var paths []string
 	services := 0
-	for _, unit := range blocks(t, "../../docs/operations.md", "```ini ") {
-		path := filepath.Join(dir, unit.name)
-		testkit.Write(t, path, strings.ReplaceAll(unit.text, "/usr/local/bin/p20export", bin))
-		paths = append(paths, path)
+	for _, unit := range blocks(t, "../../docs/operations.md", "```ini") {
+		if unit.name != "" { // otherwise it is a part of a unit
+			path := filepath.Join(dir, unit.name)
+			testkit.Write(t, path, strings.ReplaceAll(unit.text, "/usr/local/bin/p20export", bin))
+			paths = append(paths, path)
+		}
 		found := execStart.FindStringSubmatch(strings.ReplaceAll(unit.text, "\\\n", " "))
 		if found == nil {
 			continue
@@ -202,7 +204,7 @@ func TestUnits(t *testing.T) {
 			}
 		}
 	}
-	if services != 2 || len(paths) != 3 {
+	if services != 3 || len(paths) != 3 {
 		t.Fatalf("%d services in %q", services, paths)
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
