@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
 )
@@ -264,4 +267,65 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// With HTTP/2, the same requests are refused, also while their bodies are on the way.
+func TestAttacksWithHTTP2(t *testing.T) {
+	t.Parallel()
+	g := newTarget(t, true, nil)
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = proxy.NewServer(g.server, slog.New(slog.DiscardHandler))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	for _, test := range []struct {
+		name, method, path, host string
+		body                     string // "..." for one that never ends
+		headers                  []string
+		want                     int
+	}{
+		{"no token", "GET", "/threads/ann/events?follow=false", "", "", nil, 401},
+		{"forged tenant", "GET", "/threads/ann/events?follow=false", "", "", []string{"P20export-Tenant: ann"}, 401},
+		{"two tokens", "GET", "/threads", "", "", []string{asBob, asAnn}, 400},
+		{"rebound name", "GET", "/threads", "evil.example", "", []string{asBob}, 421},
+		{"page without TLS", "GET", "/threads", "localhost", "", []string{asBob, "Origin: http://localhost"}, 403},
+		{"page", "GET", "/threads", "localhost", "", []string{asBob, "Origin: https://localhost"}, 200},
+		{"another tenant", "GET", "/threads/ann/runs", "", "", []string{asBob}, 404},
+		{"form", "POST", "/agents/a", "", "a=b", []string{asBob, "Content-Type: application/x-www-form-urlencoded"}, 415},
+		{"body of GET", "GET", "/threads", "", "x", []string{asBob}, 400},
+		{"no input", "POST", "/agents/a", "", "{}", []string{asBob, "Content-Type: application/json"}, 400},
+		{"slow body without a token", "POST", "/agents/a", "", "...", []string{"Content-Type: application/json"}, 401},
+		{"slow body of another kind", "POST", "/agents/a", "", "...", []string{asBob, "Content-Type: text/plain"}, 415},
+	} {
+		var body io.Reader
+		switch test.body {
+		case "":
+		case "...":
+			r, w := io.Pipe()
+			defer w.Close()
+			body = r
+		default:
+			body = strings.NewReader(test.body)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = test.host
+		for _, h := range test.headers {
+			name, value, _ := strings.Cut(strings.TrimSpace(h), ": ")
+			r.Header.Add(name, value)
+		}
+		response, err := server.Client().Do(r)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.ProtoMajor != 2 || response.StatusCode != test.want || strings.Contains(string(text), secret) {
+			t.Errorf("%s: %s %s, want %d: %.300s", test.name, response.Proto, response.Status, test.want, text)
+		}
+	}
+	g.run(t, nil)
 }
