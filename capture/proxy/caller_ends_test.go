@@ -119,6 +119,9 @@ func TestCallerEnds(t *testing.T) {
 			case err == nil:
 				got = ""
 			case errors.As(err, &refused):
+				if len(refused.Body) > 0 && refused.Header.Get("Content-Encoding") != "" {
+					t.Error("the body is decoded, and its header says that it is not")
+				}
 				got = fmt.Sprintf("refused %d, %d bytes: %s", refused.Status, len(refused.Body), refused.Reason)
 			case !errors.As(err, &upstream):
 				t.Errorf("%v is not about the upstream", err)

@@ -180,3 +180,24 @@ func TestCallerHeader(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
+// What arrives is written while the response is open.
+func TestCallerWritesAtOnce(t *testing.T) {
+	t.Parallel()
+	parts := make(chan string)
+	f := newCalls(t, func(s *Settings) { s.Sync = SyncEach })
+	g := newGate("write", nil)
+	close(g.open)
+	g.install(&fixture{proxy: &Proxy{recorder: f.caller.recorder}})
+	go func() {
+		defer close(parts)
+		for range 5 {
+			parts <- "data: a\n\n"
+			<-g.reach
+		}
+	}()
+	r := &received{}
+	if end, err := f.do(t, t.Context(), stream(t, parts), r); end != capture.EndEOF || err != nil || len(r.data()) != 5 {
+		t.Errorf("%s, %v, %q", end, err, r.calls)
+	}
+}
