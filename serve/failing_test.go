@@ -1,9 +1,11 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -135,4 +137,20 @@ func TestDeleted(t *testing.T) {
 			refused.want(http.StatusGone, `"code":"thread_deleted"`)
 		}
 	})
+}
+
+// A log that fails is said once, not for each request.
+func TestLogAwayWarnings(t *testing.T) {
+	t.Parallel()
+	log := &failing{Log: newMemory(t)}
+	var text bytes.Buffer
+	p := start(t, log, nil, serve.Settings{Logger: slog.New(slog.NewTextHandler(&text, nil))})
+	log.away.Store(true)
+	for range 5 {
+		p.get("/threads/t/events").want(http.StatusServiceUnavailable, `"detail":"the log does not work at the moment"`)
+	}
+	p.stop()
+	if n := strings.Count(text.String(), "level=WARN"); n != 1 || !strings.Contains(text.String(), errAway.Error()) {
+		t.Errorf("%d warnings:\n%s", n, text.String())
+	}
 }

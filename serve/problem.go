@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -150,11 +151,22 @@ func (s *Server) fail(q *request, err error) {
 	default:
 		code, ok := refusalOf(err)
 		if !ok {
-			s.settings.Logger.Warn("the log failed", "path", q.URL.Path, "error", err)
+			s.warn(err)
 			s.refuse(q, code, "the log does not work at the moment") // the error can name a host
 			return
 		}
 		s.refuse(q, code, err.Error())
+	}
+}
+
+// warnInterval is the time between warnings about a log that fails. Clients try again often.
+const warnInterval = 10 * time.Second
+
+// warn says that the log failed, unless that was said a moment ago.
+func (s *Server) warn(err error) {
+	now, last := time.Now().UnixNano(), s.warned.Load()
+	if now-last >= int64(warnInterval) && s.warned.CompareAndSwap(last, now) {
+		s.settings.Logger.Warn("the log failed", "error", err)
 	}
 }
 

@@ -27,6 +27,7 @@ type Server struct {
 	// runs is nil before Start, and without agents.
 	runs     atomic.Pointer[runs.Runs]
 	draining atomic.Bool
+	warned   atomic.Int64 // the time of the last warning about the log
 	// ending counts the responses that end with their run.
 	ending counter
 	// heavy limits the requests that build a lineage or a conversation in memory.
