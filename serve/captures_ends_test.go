@@ -80,6 +80,7 @@ func TestCapturesOfEnds(t *testing.T) {
 				p.post("/threads/t/runs/r/cancel", "").want(200, "cancelled")
 			default:
 				c.end()
+				<-answers
 			}
 			p.ended(1)
 			if err := p.server.Drain(context.Background()); err != nil {

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/p20export/p20export/serve/internal/guard"
@@ -27,7 +28,7 @@ func (s *Server) events(q *request) {
 	}
 	o := attach.EventOptions{After: place, Follow: follow}
 	p := response{view: Events, endless: true, wait: place.Compacted > 0}
-	switch q.URL.Query().Get("view") {
+	switch q.query.Get("view") {
 	case "", "raw":
 		o.View = attach.Raw
 	case "compact":
@@ -41,18 +42,22 @@ func (s *Server) events(q *request) {
 		return
 	}
 	defer leave()
-	if _, ok := s.thread(q); !ok {
+	t, ok := s.thread(q, q.key())
+	if !ok {
+		return
+	}
+	if !s.reaches(q, t, place) {
 		return
 	}
 	p.texts = s.hub.Events(q.Context(), q.key(), o)
 	s.stream(q, p, since)
 }
 
-// thread returns the thread that the path names, which need not exist. If it was deleted, or
-// the log fails, it refuses the request: that is answered with a status, and what happens
-// later breaks the response off.
-func (s *Server) thread(q *request) (t store.Thread, ok bool) {
-	t, err := s.settings.Log.Thread(q.Context(), q.key())
+// thread returns a thread, which need not exist. If it was deleted, or the log fails, it
+// refuses the request: that is answered with a status, and what happens later breaks the
+// response off.
+func (s *Server) thread(q *request, key store.Key) (t store.Thread, ok bool) {
+	t, err := s.settings.Log.Thread(q.Context(), key)
 	if err == nil && !t.DeletedAt.IsZero() {
 		err = store.ErrDeleted
 	}
@@ -61,6 +66,16 @@ func (s *Server) thread(q *request) (t store.Thread, ok bool) {
 		return t, false
 	}
 	return t, true
+}
+
+// reaches reports whether a thread has a place. If it has not, it refuses the request: the
+// log is another one, or was replaced by an older copy, and the client would miss events.
+func (s *Server) reaches(q *request, t store.Thread, place attach.Cursor) bool {
+	if place.Position <= t.Last {
+		return true
+	}
+	s.refuse(q, InvalidCursor, "the thread ends at position "+strconv.FormatInt(t.Last, 10)+": read it from the beginning")
+	return false
 }
 
 // connect serves POST /threads/{thread}/connect: what a client needs that joins the last run
@@ -92,7 +107,7 @@ func (s *Server) connect(q *request) {
 		return
 	}
 	defer leave()
-	t, ok := s.thread(q)
+	t, ok := s.thread(q, q.key())
 	if !ok {
 		return
 	}

@@ -164,7 +164,7 @@ func TestDrain(t *testing.T) {
 		p := start(t, log, a, serve.Settings{})
 		c, first := p.begin(a, "t", "r")
 		_, second := p.begin(a, "u", "r")
-		reader := p.get("/threads/t/events?after=5")
+		reader := p.get("/threads/idle/events")
 		ctx, cut := context.WithCancel(t.Context())
 		drained := make(chan error)
 		go func() { drained <- p.server.Drain(ctx) }()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/store"
 )
@@ -16,6 +17,7 @@ type request struct {
 	w      http.ResponseWriter
 	tenant string
 	ids    []string // the ids in the path
+	query  url.Values
 }
 
 // A route is a path and what it serves. The path is a list of segments; an empty segment
@@ -56,6 +58,17 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		q.ids = ids
+		var err error
+		if q.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+			s.refuse(q, InvalidQuery, "the query is malformed")
+			return
+		}
+		for name, values := range q.query {
+			if len(values) > 1 {
+				s.refuse(q, InvalidQuery, "the parameter "+finding.Quote(name)+" is given more than once")
+				return
+			}
+		}
 		switch {
 		case route.get != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			route.get(s, q)

@@ -48,6 +48,11 @@ func (s *Server) run(q *request) {
 	}
 	defer leave()
 	key := store.Key{Tenant: q.tenant, Thread: in.thread}
+	if after.Position > 0 {
+		if t, ok := s.thread(q, key); !ok || !s.reaches(q, t, after) {
+			return
+		}
+	}
 	release := guard.KeepBody(q.Context())
 	a, err := active.Begin(q.Context(), runs.Request{
 		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),

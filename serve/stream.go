@@ -156,7 +156,7 @@ func (t *sender) deadline() error {
 func (q *request) cursor() (attach.Cursor, error) {
 	id := q.Header.Get("Last-Event-ID")
 	if id == "" {
-		id = q.URL.Query().Get("after")
+		id = q.query.Get("after")
 	}
 	if id == "" {
 		return attach.Cursor{}, nil
@@ -166,7 +166,7 @@ func (q *request) cursor() (attach.Cursor, error) {
 
 // flag returns a parameter that is true or false.
 func (q *request) flag(name string, absent bool) (value, ok bool) {
-	text := q.URL.Query().Get(name)
+	text := q.query.Get(name)
 	if text == "" {
 		return absent, true
 	}

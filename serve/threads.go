@@ -40,8 +40,8 @@ type thread struct {
 
 // listThreads serves GET /threads.
 func (s *Server) listThreads(q *request) {
-	limit, after := defaultThreads, q.URL.Query().Get("after")
-	if text := q.URL.Query().Get("limit"); text != "" {
+	limit, after := defaultThreads, q.query.Get("after")
+	if text := q.query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxThreads {
 			s.refuse(q, InvalidQuery, "limit is a number from 1 to "+strconv.Itoa(maxThreads))
@@ -100,7 +100,7 @@ type conversation struct {
 // restore serves GET /threads/{thread}/restore: the conversation at the end of a run, or at
 // a position. Without a parameter the run is the last that began.
 func (s *Server) restore(q *request) {
-	run, at := q.URL.Query().Get("run"), q.URL.Query().Get("position")
+	run, at := q.query.Get("run"), q.query.Get("position")
 	position, err := strconv.ParseInt(at, 10, 64)
 	if at != "" && (err != nil || run != "") {
 		s.refuse(q, InvalidQuery, "give either run, which is a run id, or position, which is a number")
