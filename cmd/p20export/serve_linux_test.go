@@ -1,183 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/internal/testkit"
-	"github.com/p20export/p20export/store"
-	"github.com/p20export/p20export/store/sqlite"
 )
-
-// startServe starts p20export serve with the agent chat and returns its URL.
-func startServe(t *testing.T, log, upstream string, args ...string) (*server, string) {
-	t.Helper()
-	return startServer(t, append([]string{"serve", "--store", log, "--upstream", "chat=" + upstream}, args...)...)
-}
-
-// frames reads the frames of a response of serve.
-type frames struct {
-	*bufio.Reader
-	response *http.Response
-}
-
-// sendRun sends the request of a run and returns the response.
-func sendRun(url, run string) (*http.Response, error) {
-	return http.Post(url+"/agents/chat", "application/json", strings.NewReader(`{"threadId":"t","runId":"`+run+`"}`))
-}
-
-// startRun is like sendRun, but returns the frames of the response.
-func startRun(t *testing.T, url, run string) frames {
-	t.Helper()
-	response, err := sendRun(url, run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newFrames(t, response)
-}
-
-// readThread reads the events of the thread after a position.
-func readThread(t *testing.T, url, after string) frames {
-	t.Helper()
-	response, err := http.Get(url + "/threads/t/events?after=" + after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newFrames(t, response)
-}
-
-func newFrames(t *testing.T, response *http.Response) frames {
-	t.Cleanup(func() { response.Body.Close() })
-	return frames{bufio.NewReader(response.Body), response}
-}
-
-// next returns the next frame as "ID DATA", or "" at the end.
-func (f frames) next(t *testing.T) string {
-	t.Helper()
-	var id, data string
-	for {
-		line, err := f.ReadString('\n')
-		switch line = strings.TrimSuffix(line, "\n"); {
-		case err != nil:
-			return ""
-		case line == "" && data != "":
-			return id + " " + data
-		case strings.HasPrefix(line, "id: "):
-			id = line[len("id: "):]
-		case strings.HasPrefix(line, "data: "):
-			data = line[len("data: "):]
-		}
-	}
-}
-
-// want reads frames and compares them.
-func (f frames) want(t *testing.T, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if got := f.next(t); got != w {
-			t.Fatalf("got the frame %q, want %q", got, w)
-		}
-	}
-}
-
-// wantLater reads frames after the position 2 and compares them. It joins again as long as the
-// server ends the response, which it does when its log fails.
-func (f frames) wantLater(t *testing.T, url string, want ...string) {
-	t.Helper()
-	after := "2"
-	for len(want) > 0 {
-		got := f.next(t)
-		if got == "" {
-			f = readThread(t, url, after)
-			continue
-		}
-		if got != want[0] {
-			t.Fatalf("got the frame %q, want %q", got, want[0])
-		}
-		after, _, _ = strings.Cut(got, " ")
-		want = want[1:]
-	}
-	f.response.Body.Close()
-}
-
-// monitoring gets a path of the address of --metrics.
-func monitoring(t *testing.T, s *server, path string) (status int, text string) {
-	t.Helper()
-	found := regexp.MustCompile(`"metrics":"([^"]+)"`).FindStringSubmatch(s.all.String())
-	response, err := http.Get("http://" + found[1] + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
-// metricsOf returns the metrics of a server.
-func metricsOf(t *testing.T, s *server) string {
-	t.Helper()
-	_, text := monitoring(t, s, "/metrics")
-	return text
-}
-
-// wantReady compares the status of /readyz.
-func wantReady(t *testing.T, s *server, want int) {
-	t.Helper()
-	if status, text := monitoring(t, s, "/readyz"); status != want {
-		t.Errorf("/readyz has the status %d, want %d: %s", status, want, text)
-	}
-}
-
-// closings returns the closing entries and the ends of the thread.
-func closings(t *testing.T, file string) (list []string) {
-	t.Helper()
-	log, err := sqlite.Open(t.Context(), file, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	for e, err := range log.Read(t.Context(), store.Key{Thread: "t"}, 0) {
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case e.Kind == store.Closing:
-			_, code, _ := strings.Cut(string(e.Data), `"code":"`)
-			code, _, _ = strings.Cut(code, `"`)
-			list = append(list, code)
-		case e.Kind == store.End:
-			list = append(list, string(e.Data))
-		}
-	}
-	return list
-}
-
-// wantClosings compares the closing entries and the ends of the thread.
-func wantClosings(t *testing.T, file string, want ...string) {
-	t.Helper()
-	if got := closings(t, file); strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("the thread has %q, want %q", got, want)
-	}
-}
 
 // The first signal refuses new runs and waits for the active ones, also if their clients have
 // left. Readers can follow them until the end.
@@ -280,36 +119,6 @@ func TestServeKilled(t *testing.T) {
 	}
 }
 
-// A capture can have events that were not in the log when the server was killed. The run is
-// closed without them, and the capture cannot be imported.
-func TestServeCaptureAhead(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	a, file, captures := newAgent(t), filepath.Join(dir, "events.db"), filepath.Join(dir, "captures")
-	s, url := startServe(t, "sqlite:"+file, a.URL, "--captures", captures)
-	startRun(t, url, "r").want(t, "2 "+testkit.Started)
-	away := filepath.Join(dir, "away.db")
-	if err := os.Rename(file, away); err != nil { // nothing is appended from now on
-		t.Fatal(err)
-	}
-	close(a.release)
-	for !grew(filepath.Join(captures, "*", "response.sse"), int64(len(wholeRun))) {
-		time.Sleep(time.Millisecond)
-	}
-	s.kill(t, syscall.SIGKILL)
-	s.wait(t)
-	if err := os.Rename(away, file); err != nil {
-		t.Fatal(err)
-	}
-	s, _ = startServe(t, "sqlite:"+file, a.URL, "--captures", captures)
-	s.kill(t, syscall.SIGTERM)
-	s.wait(t)
-	if status, said := ran("log", "import", "--store", "sqlite:"+file, captures); status != 1 || !strings.Contains(said, "log_entry_differs") {
-		t.Errorf("importing the capture: exit status %d: %s", status, said)
-	}
-	wantClosings(t, file, "p20export.owner_lost", "error")
-}
-
 // An agent that cannot be reached starts no run. The same request can be sent again.
 func TestServeWithoutAgent(t *testing.T) {
 	t.Parallel()
@@ -375,6 +184,55 @@ func TestServeThreadPolicy(t *testing.T) {
 	}
 }
 
+// Neither the log nor the metrics have content of requests and responses, or header values.
+func TestServeLogsNoContent(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Secret", secret)
+		if strings.Contains(string(body), "refuse") {
+			http.Error(w, secret, http.StatusTeapot)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, firstEvent+testkit.SSE(`{"type":"CUSTOM","name":"`+secret+`","value":1}`)+"data: "+secret+"\n\n")
+	}))
+	t.Cleanup(upstream.Close)
+	dir := t.TempDir()
+	s, url := startServe(t, "sqlite:"+filepath.Join(dir, "events.db"), upstream.URL, "--captures", filepath.Join(dir, "captures"), "--metrics", "127.0.0.1:0")
+	for _, body := range []string{
+		`{"threadId":"t","runId":"r1","state":"` + secret + `"}`,
+		`{"threadId":"t","runId":"r2","state":"refuse ` + secret + `"}`,
+		`{"threadId":"t","runId":"r1","state":"another ` + secret + `"}`,
+		secret, `{"threadId":"` + secret,
+	} {
+		request, err := http.NewRequest("POST", url+"/agents/chat", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		for _, name := range []string{"Authorization", "Cookie", "P20export-Tenant"} {
+			request.Header.Set(name, secret)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+	}
+	metrics := metricsOf(t, s)
+	s.kill(t, syscall.SIGTERM)
+	status, log := s.wait(t)
+	if status != 0 || strings.Contains(log, secret) || !strings.Contains(log, `"outcome":"upstream_ended"`) {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	if strings.Contains(metrics, secret) || !strings.Contains(metrics, `p20export_serve_refused_total{code="run_differs"} 1`) {
+		t.Error(metrics)
+	}
+}
+
 // Over TLS, clients use HTTP/2. Events arrive one by one there too, and a client that leaves
 // does not end its run.
 func TestServeTLS(t *testing.T) {
@@ -408,79 +266,4 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, log)
 	}
 	wantClosings(t, file, "eof")
-}
-
-// limitFiles sets the size that the files of a process may have, as a full disk would.
-func limitFiles(t *testing.T, s *server, size uint64) {
-	t.Helper()
-	limit := unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}
-	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// While the log cannot be written, nothing is shown that is not in the log. When there is
-// space again, the run goes on.
-func TestServeFullDisk(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "events.db")
-	a := newAgent(t)
-	s, url := startServe(t, "sqlite:"+file, a.URL, "--metrics", "127.0.0.1:0")
-	client := startRun(t, url, "r")
-	client.want(t, "2 "+testkit.Started)
-	limitFiles(t, s, 1)
-	close(a.release)
-	s.await(t, `"msg":"events cannot be appended to the log`)
-	wantReady(t, s, http.StatusServiceUnavailable)
-	reader := readThread(t, url, "0")
-	reader.want(t, "2 "+testkit.Started) // and nothing else yet
-	limitFiles(t, s, unix.RLIM_INFINITY)
-	for _, f := range []frames{client, reader} {
-		f.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
-	}
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
-	wantClosings(t, file, "eof")
-}
-
-// A file that was removed or replaced is not written to, and the server is not ready.
-func TestServeRemovedLog(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file, away := filepath.Join(dir, "events.db"), filepath.Join(dir, "away.db")
-	a := newAgent(t)
-	s, url := startServe(t, "sqlite:"+file, a.URL, "--metrics", "127.0.0.1:0")
-	client := startRun(t, url, "r")
-	client.want(t, "2 "+testkit.Started)
-	wantReady(t, s, http.StatusOK)
-	if err := os.Rename(file, away); err != nil {
-		t.Fatal(err)
-	}
-	close(a.release)
-	s.await(t, `is not the file that was opened`)
-	wantReady(t, s, http.StatusServiceUnavailable)
-	if err := os.Rename(away, file); err != nil {
-		t.Fatal(err)
-	}
-	client.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
-	wantReady(t, s, http.StatusOK)
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
-}
-
-// A log that cannot be written is noticed when the server starts. One that exists can be
-// served to readers.
-func TestServeReadOnly(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "events.db")
-	serve := program(t, "serve", "--store", "sqlite:"+file, "--upstream", "chat=http://127.0.0.1:1", "--listen", "127.0.0.1:0")
-	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 0; exec "$@"`, "sh"}, append([]string{serve.Path}, serve.Args[1:]...)...)...)
-	said, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(said), "p20export: cannot use the log") {
-		t.Errorf("%v: %s", err, said)
-	}
 }
