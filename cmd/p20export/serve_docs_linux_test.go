@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -44,14 +45,15 @@ func TestServeDocs(t *testing.T) {
 			return ""
 		}
 		cmd := exec.Command("sh", "-c", strings.NewReplacer(used...).Replace(command))
-		cmd.Dir, cmd.Env = root, append(withoutMake(cmd.Environ()), "PATH="+bin+":/usr/bin:/bin")
+		cmd.Dir, cmd.Env = root, append(withoutMake(cmd.Environ()), "PATH="+bin+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
-		text := strings.NewReplacer(shown...).Replace(string(out))
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			text += "\n" // JSON documents end without
+		// Events end with an empty line, and JSON documents without the end of a line.
+		text := strings.TrimSpace(strings.NewReplacer(shown...).Replace(string(out)))
+		if text != "" {
+			text += "\n"
 		}
 		return text
 	})

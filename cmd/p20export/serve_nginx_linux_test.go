@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -173,7 +174,9 @@ func startNginx(t *testing.T, program, configuration string, servers []string) *
 	roots.AppendCertsFromPEM(testkit.Read(t, filepath.Join(dir, "cert.pem")))
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}, ForceAttemptHTTP2: true,
-		Dial: func(network, _ string) (net.Conn, error) { return net.Dial(network, address) },
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	f := &front{t, &http.Client{Transport: transport}}
