@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -32,7 +33,7 @@ func TestPostgresServeNginx(t *testing.T) {
 	if err != nil || database.Host == "" || nginx == "" {
 		t.Fatalf("P20EXPORT_POSTGRES or P20EXPORT_NGINX is not set (%v); run make postgres", err)
 	}
-	database.RawQuery = "search_path=nginx"
+	database.RawQuery = fmt.Sprint("search_path=nginx", time.Now().UnixNano())
 	a := newAgent(t)
 	doc := "../../docs/serve.md"
 	var servers []string
