@@ -234,6 +234,7 @@ func TestBrowserChatComesBack(t *testing.T) {
 		t.Errorf("another tab has %q", got)
 	}
 	again.Judge()
+	again.Holds(`document.documentElement.scrollWidth <= innerWidth`)
 	checkTree(again, "heading: You", "heading: Assistant", "StaticText: The answer is complete.", "button: Branch from run 1")
 	for _, tab := range []*browser.Tab{again, stays} {
 		tab.Until(`document.getElementById("heard").textContent === ` + js(full))
@@ -345,6 +346,10 @@ func TestBrowserChatBranches(t *testing.T) {
 	b.Until(`document.querySelectorAll("#runs > li").length === 3`)
 	b.Holds(runList + `[2] === "Run 3: finished, continues run 1"`)
 	b.Judge()
+	before := browser.Evaluate[string](b, `location.href`)
+	b.Click("#new")
+	b.Until(`location.href !== ` + js(before) + ` && new URLSearchParams(location.search).get("thread") && ` + state + ` === "Ready."`)
+	b.Holds(`document.querySelectorAll("#messages > li, #runs > li").length === 0`)
 	// A new tab shows the branch that the last run is in.
 	other := c.open(1280, "light")
 	if got := browser.Evaluate[[]string](other, messages); len(got) != 4 || got[2] != "user: Show me another way." {

@@ -10,6 +10,9 @@ if (!address.searchParams.get("thread")) {
   history.replaceState(null, "", address);
 }
 const parameter = (name) => address.searchParams.get(name);
+const another = new URL(address);
+another.searchParams.delete("thread");
+find("new").href = another;
 const agent = new ResumableAgent({
   server: parameter("server") ?? location.origin,
   agent: parameter("agent") ?? "agent",
