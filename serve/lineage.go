@@ -42,10 +42,11 @@ type lineageBranch struct {
 
 // listRuns serves GET /threads/{thread}/runs.
 func (s *Server) listRuns(q *request) {
-	if !s.enter(q) {
-		return
-	}
-	defer s.leave()
+	s.build(q, func() (any, bool) { return s.lineage(q) })
+}
+
+// lineage makes the lineage of a thread. If that fails, it answers the request.
+func (s *Server) lineage(q *request) (document any, ok bool) {
 	key := q.key()
 	t, err := s.settings.Log.Thread(q.Context(), key)
 	if err == nil && !t.DeletedAt.IsZero() {
@@ -53,21 +54,21 @@ func (s *Server) listRuns(q *request) {
 	}
 	if err != nil {
 		s.fail(q, err)
-		return
+		return nil, false
 	}
 	if t.Runs > maxRuns {
 		s.refuse(q, ThreadTooLarge, "the thread has too many runs for one answer")
-		return
+		return nil, false
 	}
 	var list []lineage.Run
 	for r, err := range s.settings.Log.Runs(q.Context(), store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread}) {
 		if err != nil {
 			s.fail(q, err)
-			return
+			return nil, false
 		}
 		list = append(list, restore.Lineage(&r))
 	}
-	s.answer(q, newLineage(key.Thread, lineage.New(list)))
+	return newLineage(key.Thread, lineage.New(list)), true
 }
 
 func newLineage(id string, g *lineage.Graph) lineageOf {

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -117,20 +118,50 @@ func (s *Server) answer(q *request, document any) {
 	s.write(q, http.StatusOK, "application/json", document)
 }
 
-// write writes a JSON document. Ids may have invalid Unicode, which becomes U+FFFD.
+// write writes a JSON document.
 func (s *Server) write(q *request, status int, mediaType string, document any) {
-	body, err := json.Marshal(document, jsontext.AllowInvalidUTF8(true))
+	s.writeText(q, status, mediaType, s.encode(document))
+}
+
+// encode encodes a JSON document. Ids may have invalid Unicode, which becomes U+FFFD. It returns
+// nil if that fails.
+func (s *Server) encode(document any) []byte {
+	text, err := json.Marshal(document, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		s.settings.Logger.Error("an answer cannot be encoded", "error", err)
-		status, mediaType, body = http.StatusInternalServerError, "text/plain; charset=utf-8", []byte("the answer cannot be encoded\n")
+	}
+	return text
+}
+
+const (
+	// largeAnswer is the size of the answers that are limited together.
+	largeAnswer = 64 << 10
+	// maxAnswers limits the size of all large answers that clients have not read yet.
+	maxAnswers = 256 << 20
+)
+
+// writeText writes an encoded document. A client that does not read is dropped.
+func (s *Server) writeText(q *request, status int, mediaType string, text []byte) {
+	if size := int64(len(text)); size > largeAnswer {
+		defer s.answers.Add(-size)
+		if n := s.answers.Add(size); n > maxAnswers && n > size {
+			s.refuse(q, Overloaded, "too many large answers are being read: try again")
+			return
+		}
+	}
+	if text == nil {
+		status = http.StatusInternalServerError
 	}
 	h := q.w.Header()
 	h.Set("Content-Type", mediaType)
+	h.Set("Content-Length", strconv.Itoa(len(text)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	q.w.WriteHeader(status)
 	if q.Method != http.MethodHead {
-		_, _ = q.w.Write(body) // the client may have left
+		t := s.sender(q)
+		t.send(text)
+		t.end()
 	}
 }
 

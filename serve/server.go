@@ -28,6 +28,7 @@ type Server struct {
 	runs     atomic.Pointer[runs.Runs]
 	draining atomic.Bool
 	warned   atomic.Int64 // the time of the last warning about the log
+	answers  atomic.Int64 // bytes of large answers that are being written
 	// ending counts the responses that end with their run.
 	ending counter
 	// heavy limits the requests that build a lineage or a conversation in memory.

@@ -42,9 +42,8 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 		s.ending.add(1)
 		defer s.ending.add(-1)
 	}
-	t := &sender{server: s, request: q, control: http.NewResponseController(q.w)}
-	// A later request on the connection must not have the deadline.
-	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }()
+	t := s.sender(q)
+	defer t.end()
 	if !p.wait && !t.begin() || q.Method == http.MethodHead {
 		return
 	}
@@ -105,6 +104,13 @@ type sender struct {
 	began   bool
 }
 
+func (s *Server) sender(q *request) *sender {
+	return &sender{server: s, request: q, control: http.NewResponseController(q.w)}
+}
+
+// end removes the deadline. A later request on the connection must not have it.
+func (t *sender) end() { _ = t.control.SetWriteDeadline(time.Time{}) }
+
 // begin sends the head, and reports whether that succeeded.
 func (t *sender) begin() bool {
 	t.began = true
@@ -148,7 +154,11 @@ func (t *sender) send(text []byte) bool {
 
 // deadline sets the time at which the next write fails.
 func (t *sender) deadline() error {
-	return t.control.SetWriteDeadline(time.Now().Add(t.server.settings.ReaderTimeout))
+	err := t.control.SetWriteDeadline(time.Now().Add(t.server.settings.ReaderTimeout))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil // the response has no connection
+	}
+	return err
 }
 
 // cursor returns the place after which the client wants events: Last-Event-ID, which a client

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -106,14 +107,15 @@ func (s *Server) restore(q *request) {
 		s.refuse(q, InvalidQuery, "give either run, which is a run id, or position, which is a number")
 		return
 	}
-	if !s.enter(q) {
-		return
-	}
-	defer s.leave()
+	s.build(q, func() (any, bool) { return s.conversation(q, run, at, position) })
+}
+
+// conversation restores a conversation. If that fails, it answers the request.
+func (s *Server) conversation(q *request, run, at string, position int64) (document any, ok bool) {
 	t, err := restore.Open(q.Context(), s.settings.Log, q.key(), s.settings.Restore)
 	if err != nil {
 		s.fail(q, err)
-		return
+		return nil, false
 	}
 	var result *restore.Result
 	switch nodes := t.Graph.Find(q.ids[0], run); {
@@ -125,15 +127,15 @@ func (s *Server) restore(q *request) {
 		result, err = t.Run(q.Context(), t.Graph.Nodes[len(t.Graph.Nodes)-1])
 	case len(nodes) == 0:
 		s.refuse(q, UnknownRun, "the thread has no run with this id")
-		return
+		return nil, false
 	default:
 		result, err = t.Run(q.Context(), nodes[len(nodes)-1])
 	}
 	if err != nil {
 		s.fail(q, err)
-		return
+		return nil, false
 	}
-	s.answer(q, newConversation(result))
+	return newConversation(result), true
 }
 
 func newConversation(r *restore.Result) conversation {
@@ -159,16 +161,30 @@ func orNull(text []byte) jsontext.Value {
 	return text
 }
 
-// enter waits until a lineage or a conversation may be built. If the client leaves first, it
-// reports false.
-func (s *Server) enter(q *request) bool {
+// enterTime is how long a request waits until a lineage or a conversation may be built.
+const enterTime = 10 * time.Second
+
+// build answers a request with a document that needs much memory. Only some are built at the
+// same time. The place is free again before the client reads the answer. What build returns
+// is false if it has answered the request itself.
+func (s *Server) build(q *request, build func() (document any, ok bool)) {
 	select {
 	case s.heavy <- struct{}{}:
-		return true
+	case <-time.After(enterTime):
+		s.refuse(q, Overloaded, "too many lineages or conversations are being built: try again")
+		return
 	case <-q.Context().Done():
-		return false
+		return
+	}
+	text, ok := func() ([]byte, bool) {
+		defer func() { <-s.heavy }()
+		document, ok := build()
+		if !ok {
+			return nil, false
+		}
+		return s.encode(document), true
+	}()
+	if ok {
+		s.writeText(q, http.StatusOK, "application/json", text)
 	}
 }
-
-// leave makes room for another one.
-func (s *Server) leave() { <-s.heavy }
