@@ -62,11 +62,17 @@ func startChat(t *testing.T) *chat {
 	return c
 }
 
+// load opens the page of the thread.
+func (c *chat) load(width int64, scheme string) *browser.Tab {
+	c.Helper()
+	address := c.page + "/?" + url.Values{"agent": {"guide"}, "thread": {c.thread}, "server": {c.url}}.Encode()
+	return c.browser.Open(c.T, address, width, scheme, browser.Command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
+}
+
 // open opens the page of the thread and waits until it has connected.
 func (c *chat) open(width int64, scheme string) *browser.Tab {
 	c.Helper()
-	address := c.page + "/?" + url.Values{"agent": {"guide"}, "thread": {c.thread}, "server": {c.url}}.Encode()
-	b := c.browser.Open(c.T, address, width, scheme, browser.Command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
+	b := c.load(width, scheme)
 	b.Until(state + ` !== "Starting…" && ` + state + ` !== "Connecting…"`)
 	return b
 }
@@ -84,7 +90,9 @@ func (c *chat) restart(sig syscall.Signal, meanwhile func()) {
 type faucet struct {
 	*httptest.Server
 	mu       sync.Mutex
-	hold     chan struct{} // answers stop after some words until it is closed; nil: they do not
+	hold     chan struct{} // answers stop until it is closed; nil: they do not
+	after    int           // after how many words
+	arrived  chan struct{} // a request has arrived
 	requests []request
 }
 
@@ -96,7 +104,7 @@ type request struct {
 }
 
 func newFaucet(t *testing.T, agent string) *faucet {
-	g := &faucet{}
+	g := &faucet{arrived: make(chan struct{}, 100)}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -108,8 +116,9 @@ func newFaucet(t *testing.T, agent string) *faucet {
 		}
 		g.mu.Lock()
 		g.requests = append(g.requests, seen)
-		hold := g.hold
+		hold, after := g.hold, g.after
 		g.mu.Unlock()
+		g.arrived <- struct{}{}
 		response, err := http.Post(agent+r.URL.Path, "application/json", bytes.NewReader(body))
 		if err != nil {
 			t.Error(err)
@@ -118,9 +127,17 @@ func newFaucet(t *testing.T, agent string) *faucet {
 		defer response.Body.Close()
 		w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
 		w.WriteHeader(response.StatusCode)
+		_ = http.NewResponseController(w).Flush()
 		lines := bufio.NewReader(response.Body)
-		for words := 0; ; {
-			line, err := lines.ReadString('\n')
+		for words, line := 0, "\n"; ; {
+			if words == after && line == "\n" && hold != nil {
+				select {
+				case <-hold:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			line, err = lines.ReadString('\n')
 			_, _ = io.WriteString(w, line)
 			_ = http.NewResponseController(w).Flush()
 			if err != nil {
@@ -128,13 +145,6 @@ func newFaucet(t *testing.T, agent string) *faucet {
 			}
 			if strings.Contains(line, "TEXT_MESSAGE_CONTENT") {
 				words++
-			}
-			if words == 20 && line == "\n" && hold != nil {
-				select {
-				case <-hold:
-				case <-r.Context().Done():
-					return
-				}
 			}
 		}
 	}))
@@ -144,16 +154,16 @@ func newFaucet(t *testing.T, agent string) *faucet {
 
 // holds makes the next answer stop after some words. The function that it returns lets it
 // go on.
-func (g *faucet) holds() (release func()) {
+func (g *faucet) holds(after int) (release func()) {
 	hold := make(chan struct{})
-	g.set(hold)
-	return sync.OnceFunc(func() { g.set(nil); close(hold) })
+	g.set(hold, after)
+	return sync.OnceFunc(func() { g.set(nil, 0); close(hold) })
 }
 
-func (g *faucet) set(hold chan struct{}) {
+func (g *faucet) set(hold chan struct{}, after int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.hold = hold
+	g.hold, g.after = hold, after
 }
 
 // last returns the last request.
@@ -211,7 +221,7 @@ const (
 // the same text that a tab has which was open all the time. So it does in a third tab.
 func TestBrowserChatComesBack(t *testing.T) {
 	c := startChat(t)
-	release := c.gate.holds()
+	release := c.gate.holds(20)
 	b := c.open(1280, "light")
 	b.Holds(state + ` === "Ready."`)
 	say(b, "What is a CSV file?")
@@ -244,6 +254,22 @@ func TestBrowserChatComesBack(t *testing.T) {
 	}
 	if got := browser.Evaluate[[]string](again, messages); len(got) != 2 || got[0] != "user: What is a CSV file?" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A tab is closed before the agent has said anything, and opened again.
+func TestBrowserChatWaits(t *testing.T) {
+	c := startChat(t)
+	release := c.gate.holds(0)
+	b := c.open(1280, "light")
+	say(b, "What is a CSV file?")
+	<-c.gate.arrived
+	b.Close()
+	again := c.load(1280, "light")
+	again.Until(state + ` === "Connecting…"`)
+	release()
+	if full := finished(again, 2); !strings.HasSuffix(full, lastWords) {
+		t.Errorf("the answer is %q", full)
 	}
 }
 
@@ -300,7 +326,7 @@ func TestBrowserChatRestart(t *testing.T) {
 	}
 	other.Holds(state + ` === "The answer is complete."`)
 
-	release := c.gate.holds()
+	release := c.gate.holds(20)
 	defer release()
 	say(b, "How do I read it?")
 	b.Until(state + ` === "Answering…" && document.querySelectorAll("#messages > li").length === 4`)
@@ -358,7 +384,7 @@ func TestBrowserChatBranches(t *testing.T) {
 // An answer can be cancelled from a tab that did not ask.
 func TestBrowserChatCancels(t *testing.T) {
 	c := startChat(t)
-	defer c.gate.holds()()
+	defer c.gate.holds(20)()
 	b := c.open(1280, "light")
 	say(b, "What is a CSV file?")
 	half(b, firstWords)
@@ -374,7 +400,7 @@ func TestBrowserChatCancels(t *testing.T) {
 // What was typed is not lost when it cannot be sent.
 func TestBrowserChatRefused(t *testing.T) {
 	c := startChat(t)
-	release := c.gate.holds()
+	release := c.gate.holds(20)
 	b, other := c.open(1280, "light"), c.open(1280, "light")
 	say(b, "What is a CSV file?")
 	half(b, firstWords)
