@@ -98,11 +98,11 @@ $(REDOCLY)/.installed: docs/redocly/package.json docs/redocly/package-lock.json
 
 # These tests run without -race, which would take too long: they compare bytes or the files
 # that processes leave, or measure what is used. With -race, a sync.Pool loses things at random.
-WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations|TestBroken|TestSQLite.*
+WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestServeKilledOften|TestSoak|TestSoakLarge|TestAllocations|TestBroken|TestSQLite.*
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -timeout 30m -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/attach ./store/restore ./store/sqlite ./store/storetest ./cmd/p20export
+	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/attach ./store/restore ./store/sqlite ./store/storetest ./serve ./cmd/p20export
 	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live
@@ -124,7 +124,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
 $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
@@ -160,10 +160,14 @@ faults: ## make every file-system call fail in every way on every kind of file s
 
 SOAK ?= 10m
 .PHONY: soak
-soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, kill the appender of a log 500 times, and PostgreSQL 20 times
+soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, kill the appender of a log 500 times, PostgreSQL 20 times and serve 500 times, and run 1,000 trials of serve on each log
 	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep --line-buffered -v '^=== '
 	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
 	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresServerKilled$$' ./store/postgres -kills 20
+	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteTrials$$' ./serve -trials 1000
+	@$(GO) test -count=1 -timeout 0 -run '^TestServeKilledOften$$' ./cmd/p20export -servekills 500
+	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresTrials$$' ./serve -trials 1000
+	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresServeKilledOften$$' ./cmd/p20export -servekills 500
 
 VECTORS := schema/vectors
 .PHONY: conformance

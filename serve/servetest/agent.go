@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -82,6 +84,11 @@ func (t *trial) play(w http.ResponseWriter, r *http.Request, s *script, body []b
 		}
 		return
 	}
+	if t.Steady && !t.await(r.Context(), func() bool {
+		return !slices.ContainsFunc(t.readers, func(r *reader) bool { return r.joins == 0 })
+	}) {
+		return
+	}
 	w.Header().Set("Content-Type", s.media)
 	for _, part := range s.writes {
 		if _, err := io.WriteString(w, part.text); err != nil {
@@ -98,7 +105,12 @@ func (t *trial) play(w http.ResponseWriter, r *http.Request, s *script, body []b
 		if t.Observe != nil && sent > 0 {
 			t.Observe(sent)
 		}
-		if part.gate != nil && !t.Steady && part.events > 0 && !t.pass(r, s, part.gate, thread.Last+int64(part.events)) {
+		if part.gate == nil || t.Steady || part.events == 0 {
+			continue
+		}
+		last := s.events[part.events-1]
+		ended := strings.Contains(last, `"type":"RUN_FINISHED"`) || strings.Contains(last, `"type":"RUN_ERROR"`)
+		if !t.pass(r, s, part.gate, thread.Last+int64(part.events), ended) {
 			return
 		}
 	}
@@ -107,11 +119,12 @@ func (t *trial) play(w http.ResponseWriter, r *http.Request, s *script, body []b
 	}
 }
 
-// pass waits at a gate until a reader has the event at a position.
-func (t *trial) pass(r *http.Request, s *script, g *gate, position int64) bool {
+// pass waits at a gate until a reader has the event at a position. That ended means that it is
+// the last of a run.
+func (t *trial) pass(r *http.Request, s *script, g *gate, position int64, ended bool) bool {
 	var candidates []*reader
 	for _, reader := range t.readers {
-		if reader.view != connected { // its responses end with a run
+		if reader.view != connected && (reader.view != followed || !ended) { // they get nothing after the end of a run
 			candidates = append(candidates, reader)
 		}
 	}

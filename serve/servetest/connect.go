@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/judge"
@@ -47,11 +48,12 @@ func (t *trial) compareJoin(ctx context.Context, th *thread, frames []frame, pre
 	if err != nil {
 		return err
 	}
-	r := th.runOf(position)
+	r := th.before(position)
 	if r == nil {
-		return fmt.Errorf("the prelude has the position %d, which belongs to no run", position)
+		return fmt.Errorf("the prelude has the position %d, before any run", position)
 	}
-	if frames[0].data != string(r.first.Data) {
+	// A prelude has each event on one line.
+	if frames[0].data != strings.ReplaceAll(string(r.first.Data), "\n", "") {
 		return fmt.Errorf("the prelude at position %d begins with %.200q, want %.200q", position, frames[0].data, r.first.Data)
 	}
 	tail, rest := frames[prelude+1:], after(r.entries, position)
@@ -68,12 +70,17 @@ func (t *trial) compareJoin(ctx context.Context, th *thread, frames []frame, pre
 	if complete && last < r.end() {
 		return fmt.Errorf("the response ends at position %d of the run %d, which ends at %d", last, r.first.Position, r.end())
 	}
-	return t.compareState(ctx, th, frames, prelude, last)
+	for _, e := range r.entries {
+		if e.Position <= last {
+			position = e.Position
+		}
+	}
+	return t.compareState(ctx, frames, prelude, position)
 }
 
 // compareState checks that a client accepts what it got, and that it leads to the messages
 // and the state of the thread at a position.
-func (t *trial) compareState(ctx context.Context, th *thread, frames []frame, prelude int, position int64) error {
+func (t *trial) compareState(ctx context.Context, frames []frame, prelude int, position int64) error {
 	checker := sequence.New(sequence.Options{})
 	reducer := reduce.New(reduce.Options{Dialect: reduce.Client})
 	for i, f := range frames {

@@ -246,6 +246,10 @@ func (r *reader) read(body *bufio.Reader, limit int) (complete bool, err error) 
 	if connect {
 		r.responses = append(r.responses, current)
 	}
+	previous := r.position
+	if connect {
+		previous = 0 // it begins again
+	}
 	for ; limit != 0; limit-- {
 		f, err := readFrame(body)
 		if err == io.EOF {
@@ -263,8 +267,10 @@ func (r *reader) read(body *bufio.Reader, limit int) (complete bool, err error) 
 			return false, fmt.Errorf("the event %.200q has no id", f.data)
 		case after > 0 && r.view != compacted:
 			return false, fmt.Errorf("the event %.200q has the id %s", f.data, f.id)
-		case f.id != "" && (position < r.position || position == r.position && after == 0 && !connect):
-			return false, fmt.Errorf("the id %s follows position %d", f.id, r.position)
+		case f.id != "" && (position < previous || position == previous && after == 0):
+			return false, fmt.Errorf("the id %s follows position %d", f.id, previous)
+		case f.id != "":
+			previous = position
 		}
 		if r.view == raw || r.view == posted {
 			if err := r.t.record(position, f.data); err != nil {
@@ -278,11 +284,9 @@ func (r *reader) read(body *bufio.Reader, limit int) (complete bool, err error) 
 		}
 		done := false
 		r.t.change(func() {
-			if f.id != "" {
-				r.position = position
-				if !connect {
-					r.cursor = f.id
-				}
+			r.position = max(r.position, position)
+			if !connect {
+				r.cursor = f.id
 			}
 			done = r.view != connected && r.enough()
 		})

@@ -41,12 +41,12 @@ type gate struct {
 
 // newScript returns a script. Its first event is RUN_STARTED, because a run without it may
 // be tried again.
-func newScript(r *rand.Rand, thread, runID, parent string) *script {
+func newScript(r *rand.Rand, thread, runID, parent string, without judge.Feature) *script {
 	s := &script{runID: runID, body: request(thread, runID, parent, fmt.Sprint("Hello ", r.IntN(100), "."))}
 	for len(s.events) == 0 || !strings.HasPrefix(s.events[0], `{"type":"RUN_STARTED"`) {
-		g := judge.Generator{}
+		g := judge.Generator{Without: without}
 		if r.IntN(4) == 0 {
-			g.Without = judge.Feature(r.Uint64()) & (judge.UnknownTypes - 1)
+			g.Without |= judge.Feature(r.Uint64()) & (judge.UnknownTypes - 1)
 		}
 		if r.IntN(5) == 0 {
 			g.Events = 200

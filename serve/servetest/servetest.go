@@ -25,6 +25,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/store"
 )
 
@@ -44,8 +45,8 @@ type Settings struct {
 	URL func(ctx context.Context) (string, error)
 	// Queue starts all runs of the thread at once. Otherwise each waits for the one before.
 	Queue bool
-	// Steady lets the agent send without waiting for readers, and readers leave only when
-	// they have everything.
+	// Steady lets the agent send without waiting when each reader of the thread has joined,
+	// and readers leave only when they have everything.
 	Steady bool
 	// Killed allows servers to be killed: then responses may break off.
 	Killed bool
@@ -114,12 +115,18 @@ func newTrial(s Settings) *trial {
 		changed: make(chan struct{}),
 		book:    make(map[int64]string),
 	}
-	for i := range 1 + r.IntN(4) {
+	// The runs of a thread use the same ids. If two gave one of them to different subagents, a
+	// client that has the messages of the first run would refuse the second.
+	runs, without := 1+r.IntN(4), judge.Subagents
+	if r.IntN(3) == 0 {
+		runs, without = 1, judge.MoreRuns
+	}
+	for i := range runs {
 		id, parent := fmt.Sprintf("run-%d-%d", s.Seed, i), ""
 		if i > 0 && r.IntN(2) == 0 {
 			parent = t.scripts[i-1].runID
 		}
-		t.scripts = append(t.scripts, newScript(r, t.key.Thread, id, parent))
+		t.scripts = append(t.scripts, newScript(r, t.key.Thread, id, parent, without))
 	}
 	for i, v := range []view{raw, compacted, connected, followed, view(r.IntN(int(views)))} {
 		t.readers = append(t.readers, newReader(t, v, nil, r.Uint64(), i))

@@ -69,6 +69,16 @@ func (th *thread) runOf(position int64) *run {
 	return nil
 }
 
+// before returns the last run that starts at a position or before, or nil.
+func (th *thread) before(position int64) (last *run) {
+	for _, r := range th.runs {
+		if r.first.Position <= position {
+			last = r
+		}
+	}
+	return last
+}
+
 // end returns the position of the first terminal event, or of the last event if there is none.
 func (r *run) end() int64 {
 	for _, e := range r.entries {
