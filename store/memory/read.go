@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/p20export/p20export/store"
 )
@@ -73,7 +74,29 @@ func (l *Log) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*s
 			return
 		}
 		var r reader
-		r.each(ctx, entries, max(after, 0), yield)
+		r.each(ctx, entries, max(after, 0), nil, yield)
+	}
+}
+
+// Events implements store.Log.
+func (l *Log) Events(ctx context.Context, key store.Key, after, to int64, types []string) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		if err := key.Check(); err != nil {
+			yield(nil, err)
+			return
+		}
+		after := max(after, 0)
+		l.mu.RLock()
+		entries, err := l.entries(ctx, key, after)
+		l.mu.RUnlock()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		var r reader
+		r.each(ctx, entries[:min(max(to-after, 0), int64(len(entries)))], after, func(e *entry) bool {
+			return (e.kind == store.Event || e.kind == store.Closing) && slices.Contains(types, e.typ)
+		}, yield)
 	}
 }
 
@@ -96,7 +119,7 @@ func (l *Log) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[
 				yield(nil, err)
 				return
 			}
-			if !r.each(ctx, entries, after, yield) {
+			if !r.each(ctx, entries, after, nil, yield) {
 				return
 			}
 			after += int64(len(entries))
@@ -115,14 +138,17 @@ type reader struct {
 	entry store.Entry
 }
 
-// each yields entries, and reports whether all were yielded. The first has the position
-// after+1.
-func (r *reader) each(ctx context.Context, entries []entry, after int64, yield func(*store.Entry, error) bool) bool {
+// each yields the entries that a filter selects, which may be nil, and reports whether all
+// were yielded. The first has the position after+1.
+func (r *reader) each(ctx context.Context, entries []entry, after int64, selects func(*entry) bool, yield func(*store.Entry, error) bool) bool {
 	for i := range entries {
 		e := &entries[i]
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return false
+		}
+		if selects != nil && !selects(e) {
+			continue
 		}
 		data := e.data
 		if e.chunk != nil {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -19,6 +20,7 @@ func readTests() map[string]func(*fixture) {
 		"read/from many places at once":   readersAtOnce,
 		"read/an iterator in another":     nestedReads,
 		"read/thousands of small batches": manyBatches,
+		"read/events of some types":       readTypes,
 	}
 }
 
@@ -58,6 +60,48 @@ func readAfter(f *fixture) {
 			f.isNumber(&got[i], max(after, 0)+int64(i)+1)
 		}
 	}
+}
+
+// readTypes reads events of some types while parts of the thread are packed.
+func readTypes(f *fixture) {
+	k := key("t")
+	if got := collect(f, f.log.Events(f.ctx, k, 0, 10, []string{"CUSTOM"})); len(got) != 0 {
+		f.Errorf("no thread has %d events", len(got))
+	}
+	after := int64(0)
+	for part := range 4 {
+		var batch []store.Entry
+		for i := range 200 {
+			s := fmt.Sprintf("s%d-%d", part, i)
+			batch = append(batch, input(s), started(s, s, ""), custom(s), event(s, "torn {"), custom(s), finished(s))
+			if i != 100 { // this stream is not packed
+				batch = append(batch, end(s))
+			}
+		}
+		after = f.append(k, after, spread(batch...)...)
+		if part%2 == 0 {
+			f.pack(k)
+		}
+	}
+	all := f.read(k, 0)
+	for _, types := range [][]string{{"CUSTOM"}, {"RUN_FINISHED", "RUN_STARTED"}, {"NONE"}, {""}} {
+		for _, part := range [][2]int64{{-5, after + 5}, {0, after}, {100, 300}, {1403, 1404}, {after, after}, {50, 20}} {
+			var want []store.Entry
+			for _, e := range all {
+				if e.Kind == store.Event && slices.Contains(types, e.Type) && e.Position > part[0] && e.Position <= part[1] {
+					want = append(want, e)
+				}
+			}
+			equal(f, fmt.Sprintf("events of %q after %d up to %d", types, part[0], part[1]), collect(f, f.log.Events(f.ctx, k, part[0], part[1], types)), want)
+		}
+	}
+	for range f.log.Events(f.ctx, k, 0, after, []string{"CUSTOM"}) {
+		break
+	}
+	if _, err := f.log.Delete(f.ctx, k); err != nil {
+		f.Fatal(err)
+	}
+	fails(f, "Events of a deleted thread", last(f, f.log.Events(f.ctx, k, 0, after, []string{"CUSTOM"})), store.ErrDeleted)
 }
 
 func readAgain(f *fixture) {
