@@ -38,7 +38,7 @@ type attempt struct {
 	store.Stream
 	number    int  // from 1; 0 if there is none
 	same      bool // it has the same request
-	started   bool // the agent started a run
+	started   bool // the agent sent an event
 	closed    bool // it was closed for another reason than that it was cancelled
 	cancelled bool
 }
@@ -123,7 +123,7 @@ func (a *attempt) look(e *store.Entry) {
 		a.closed = !bytes.Contains(e.Data, []byte(cancelled.code))
 		fallthrough
 	default:
-		a.started = a.started || e.Run != 0
+		a.started = a.started || e.Kind == store.Event
 		a.cancelled = e.Kind == store.End && string(e.Data) == string(capture.EndCancelled) && !a.closed
 	}
 }
