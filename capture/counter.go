@@ -8,7 +8,7 @@ import (
 )
 
 // Counter counts the events of a response that arrives in pieces. It counts an event
-// as soon as it is complete, and stores only an incomplete event.
+// as soon as it is complete, and stores only an incomplete event. See Held.
 type Counter struct {
 	// Frame, if not nil, is called with each counted frame. The frame is valid during
 	// the call.
@@ -22,6 +22,9 @@ type Counter struct {
 
 // Events returns the number of events counted.
 func (c *Counter) Events() int { return c.events }
+
+// Held returns the bytes of memory in which the Counter stores an incomplete event.
+func (c *Counter) Held() int { return cap(c.splitter.event.data) }
 
 // Findings returns the findings about the framing, as Splitter.Findings does. It is
 // valid after Finish.
@@ -55,6 +58,7 @@ func (c *Counter) drain() {
 	for {
 		frame, err := c.splitter.Next()
 		if err != nil {
+			c.splitter.shrink()
 			return
 		}
 		c.events++

@@ -74,6 +74,13 @@ func (s *Splitter) add(piece []byte) {
 	e.data = append(e.data, piece...)
 }
 
+// shrink frees the memory of the last event if it was large and no event is open.
+func (s *Splitter) shrink() {
+	if e := &s.event; !e.open && cap(e.data) > bufferBytes {
+		e.data = nil
+	}
+}
+
 // emit ends the event and returns it as the frame that ends at the given offset.
 func (s *Splitter) emit(end int64) *Frame {
 	e := &s.event

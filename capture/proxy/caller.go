@@ -15,6 +15,7 @@ import (
 type Caller struct {
 	settings *Settings
 	recorder *Recorder // nil if nothing is recorded
+	events   *memory
 	upstream *http.Transport
 	open     *exchanges
 	patience time.Duration // refusedTimeout, except in tests
@@ -88,6 +89,7 @@ func NewCaller(s Settings) (*Caller, error) {
 		}
 		c.settings = &s
 	}
+	c.events = &memory{most: c.settings.EventBytes} // not that of recordings, which must not end exchanges
 	c.open = newExchanges(c.settings.MaxExchanges)
 	return c, nil
 }
@@ -108,7 +110,7 @@ func (c *Caller) Do(ctx context.Context, call Call, r Receiver) (capture.End, er
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	x := &calling{caller: c, call: call, receiver: r, ctx: ctx, cancel: cancel, began: time.Now()}
+	x := &calling{caller: c, call: call, receiver: r, ctx: ctx, cancel: cancel, began: time.Now(), held: share{of: c.events}}
 	if err := c.open.add(x, cancel); err != nil {
 		return capture.EndCancelled, err
 	}

@@ -36,6 +36,7 @@ type calling struct {
 	end       capture.End // "" until it is known
 
 	events   *capture.Counter
+	held     share // of an event that is not complete
 	received int   // events since the last Flush
 	failed   error // why no more events are passed on
 }
@@ -44,6 +45,7 @@ type calling struct {
 var (
 	errStatus     = errors.New("the status is not that of a response")
 	errEventBytes = fmt.Errorf("an event has more than %d bytes", capture.MaxEventBytes)
+	errManyBytes  = errors.New("there is no room for an unfinished event")
 	errSlowBody   = errors.New("the body did not arrive in time")
 )
 
@@ -151,6 +153,7 @@ func (x *calling) pass(decoded io.Reader, framing capture.Framing) error {
 			x.events.Finish()
 		}
 		x.flush()
+		x.hold()
 		switch cause := context.Cause(x.ctx); {
 		case x.failed != nil:
 			return x.failed
@@ -185,6 +188,13 @@ func (x *calling) flush() {
 	if x.failed == nil && x.received > 0 {
 		x.received = 0
 		x.failed = x.receiver.Flush()
+	}
+}
+
+// hold accounts for the memory of an event that is not complete.
+func (x *calling) hold() {
+	if x.failed == nil && !x.held.set(x.events.Held()) {
+		x.failed = x.broken(fmt.Sprintf("an event is not finished, and the unfinished events of all responses would take more than %d bytes", x.held.of.most), errManyBytes)
 	}
 }
 
@@ -274,6 +284,7 @@ func endOf(err error) capture.End {
 // finish ends the exchange, also after a panic of the receiver.
 func (x *calling) finish() {
 	x.passed()
+	x.held.set(0)
 	x.end = cmp.Or(x.end, capture.EndCancelled)
 	ended := Exchange{End: x.end, Bytes: x.bytes, Events: -1, Duration: time.Since(x.began)}
 	if x.response != nil {

@@ -26,6 +26,7 @@ type Recorder struct {
 	open     atomic.Int64 // recordings that are not closed
 	closing  sync.WaitGroup
 	spare    blocks
+	events   *memory
 	slots    *slots
 	create   func(root *os.Root, name string, s capture.Settings) (storage, error)
 }
@@ -59,6 +60,7 @@ func NewRecorder(s Settings) (*Recorder, error) {
 	}
 	return &Recorder{
 		settings: &s,
+		events:   &memory{most: s.EventBytes},
 		slots:    newSlots(),
 		create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
 			return capture.CreateIn(root, name, s)

@@ -34,6 +34,12 @@ type Settings struct {
 	// QueueBytes limits the memory of everything that waits to be written, of all
 	// exchanges together. Zero means DefaultQueueBytes.
 	QueueBytes int64
+	// EventBytes limits the memory of events that have not arrived completely, of all
+	// exchanges together. Each exchange may take 64 KiB in addition. If an event needs more
+	// than is left, a Caller ends the exchange. Recordings have the same limit for
+	// themselves; beyond it, the events of the recording are no longer found. Zero means
+	// DefaultEventBytes.
+	EventBytes int64
 	// MaxRequestBytes limits a request body. Zero means DefaultMaxRequestBytes.
 	MaxRequestBytes int64
 	// MaxExchanges limits the number of open exchanges. Zero means
@@ -59,6 +65,7 @@ type Settings struct {
 // The default limits.
 const (
 	DefaultQueueBytes      = 64 << 20
+	DefaultEventBytes      = 256 << 20
 	DefaultMaxRequestBytes = 64 << 20
 	DefaultMaxExchanges    = 1000
 )
@@ -146,10 +153,11 @@ func CheckUpstream(u *url.URL) error {
 
 // normalize checks the limits and replaces zero values with the defaults.
 func (s *Settings) normalize() error {
-	if s.QueueBytes < 0 || s.MaxBytes < 0 || s.MaxRequestBytes < 0 || s.MaxExchanges < 0 || s.Timeout < 0 || s.Sync < SyncEach {
+	if s.QueueBytes < 0 || s.EventBytes < 0 || s.MaxBytes < 0 || s.MaxRequestBytes < 0 || s.MaxExchanges < 0 || s.Timeout < 0 || s.Sync < SyncEach {
 		return errors.New("a limit is negative")
 	}
 	s.QueueBytes = cmp.Or(s.QueueBytes, DefaultQueueBytes)
+	s.EventBytes = cmp.Or(s.EventBytes, DefaultEventBytes)
 	s.MaxRequestBytes = cmp.Or(s.MaxRequestBytes, DefaultMaxRequestBytes)
 	s.MaxExchanges = cmp.Or(s.MaxExchanges, DefaultMaxExchanges)
 	if s.Log == nil {

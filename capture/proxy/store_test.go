@@ -829,7 +829,7 @@ func TestCounter(t *testing.T) {
 		{capture.SSE, "", strings.Repeat(event(1<<20), 9), 9},
 		{capture.SSE, "", twoEvents + event(2*maxCounted), -1},
 	} {
-		c := newCounter(capture.Settings{Framing: test.framing, Source: capture.Source{Headers: map[string]string{"content-encoding": test.coding}}})
+		c := newCounter(capture.Settings{Framing: test.framing, Source: capture.Source{Headers: map[string]string{"content-encoding": test.coding}}}, &memory{most: DefaultEventBytes})
 		for rest := test.body; rest != ""; {
 			n := min(len(rest), 100_000)
 			c.feed(&block{[]byte(rest[:n]), []capture.Arrival{{Bytes: n, At: time.Now()}}})

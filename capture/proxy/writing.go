@@ -94,7 +94,7 @@ func (g *Recording) create(x *Exchange) (w storage, err error) {
 		x.Name = ""
 		return nil, err
 	}
-	g.events = newCounter(g.settings)
+	g.events = newCounter(g.settings, g.recorder.events)
 	if complete || g.request == nil {
 		g.events.follow(x.Name, g.settings, g.recorder.settings.Follow)
 	}
