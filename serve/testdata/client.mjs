@@ -12,6 +12,9 @@ import { ResumableAgent } from "./agent.js";
 const [server, name, threadId] = process.argv.slice(2);
 const agent = new ResumableAgent({ server, agent: name, threadId });
 
+// The client writes about patches that do not apply.
+for (const name of ["debug", "error", "info", "trace", "warn"]) console[name] = () => {};
+
 // The client does not handle every error of a connection, which would end this program.
 process.on("unhandledRejection", () => {});
 
