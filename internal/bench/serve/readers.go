@@ -127,7 +127,8 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 			return fmt.Errorf("%s: after %d events: %w", url, r.Events, err)
 		}
 		if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
-			if position, err = strconv.ParseInt(string(bytes.TrimSpace(id)), 10, 64); err != nil {
+			whole, _, _ := bytes.Cut(bytes.TrimSpace(id), []byte(".")) // the view compact has more ids
+			if position, err = strconv.ParseInt(string(whole), 10, 64); err != nil {
 				return err
 			}
 		}
