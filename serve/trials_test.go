@@ -61,13 +61,17 @@ func runTrials(t *testing.T, open func(t *testing.T) (store.Log, error), count i
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { log.Close() })
-			runTrialsOf(t, log, queue, max(1, count/2))
+			first := *seed
+			if queue {
+				first += uint64(count / 2)
+			}
+			runTrialsOf(t, log, queue, first, max(1, count/2))
 		})
 	}
 }
 
-// runTrialsOf runs trials with one server, several at a time.
-func runTrialsOf(t *testing.T, log store.Log, queue bool, count int) {
+// runTrialsOf runs trials with one server, several at a time, and with seeds from the first.
+func runTrialsOf(t *testing.T, log store.Log, queue bool, first uint64, count int) {
 	agent := servetest.NewAgent()
 	t.Cleanup(agent.Close)
 	front := startServe(t, log, agent.URL, queue)
@@ -94,7 +98,7 @@ func runTrialsOf(t *testing.T, log store.Log, queue bool, count int) {
 		})
 	}
 	for n := range uint64(count) {
-		seeds <- *seed + n
+		seeds <- first + n
 	}
 	close(seeds)
 	running.Wait()
