@@ -2,6 +2,7 @@ package join
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -32,7 +33,7 @@ type conversation struct {
 
 // read reads the conversation of a run of which some things are open.
 func (r *Run) read(from *reduce.Reducer, open []sequence.Open) *conversation {
-	c := &conversation{changes: from.Changes(), messages: make(map[string]*message), calls: make(map[string]*call)}
+	c := &conversation{changes: r.allChanges(from), messages: make(map[string]*message), calls: make(map[string]*call)}
 	thinking := false
 	for _, o := range open {
 		switch {
@@ -78,6 +79,22 @@ func (r *Run) read(from *reduce.Reducer, open []sequence.Open) *conversation {
 		c.snapshot = append(c.snapshot, ']')
 	}
 	c.differs = c.differs || len(c.input) > 0
+	return c
+}
+
+// allChanges returns what the events of the run and of earlier ones did to the messages.
+func (r *Run) allChanges(from *reduce.Reducer) reduce.Changes {
+	c, earlier := from.Changes(), &r.earlier
+	c.Moved = c.Moved || earlier.Moved
+	c.Thinking = c.Thinking || earlier.Thinking
+	c.Reasoning = c.Reasoning || earlier.Reasoning
+	c.AllActivities = c.AllActivities || earlier.AllActivities
+	for _, kind := range earlier.Activities {
+		if !slices.Contains(c.Activities, kind) {
+			c.Activities = append(c.Activities, kind)
+		}
+	}
+	slices.Sort(c.Activities)
 	return c
 }
 

@@ -42,6 +42,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -62,6 +63,7 @@ type Run struct {
 	bytes     int
 	full      bool
 	size      int // the expected size of a snapshot
+	earlier   reduce.Changes
 }
 
 // New returns a Run without events.
@@ -86,6 +88,10 @@ func (r *Run) Event(e *envelope.Event) {
 		}
 	}
 }
+
+// Earlier tells the Run what earlier runs changed, if the Reducer of Prelude did not get their
+// events. A client may have seen only some of them.
+func (r *Run) Earlier(c reduce.Changes) { r.earlier = c }
 
 // Skip tells the Run that the next event cannot be read.
 func (r *Run) Skip() { r.checker.Skip() }

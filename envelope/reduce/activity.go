@@ -96,7 +96,9 @@ func (c *Conversation) separate(n *node) {
 	if n.extra != nil && n.repeats > 0 {
 		n.repeats--
 		v, o := read(n.append(nil))
+		run := n.run
 		n.Message = readMessage(v, o, math.MaxInt)
+		n.run = run
 		c.bytes += n.bytes
 	}
 }

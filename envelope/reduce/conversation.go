@@ -19,6 +19,7 @@ type Conversation struct {
 	history  int // how many messages isHistory
 	bytes    int // of all messages
 	limit    int // 0: none
+	runs     int // how many RUN_STARTED there were
 }
 
 // Len returns the number of messages.
@@ -63,6 +64,7 @@ func (c *Conversation) add(m *Message) *node {
 
 // push appends a message whose size is accounted for.
 func (c *Conversation) push(m *Message) *node {
+	c.settle(m)
 	n := c.messages.push(m)
 	c.countHistory(m, 1)
 	if c.byID == nil {
@@ -79,6 +81,7 @@ func (c *Conversation) push(m *Message) *node {
 
 // insertResult inserts a tool result behind a node and the tool results that follow it.
 func (c *Conversation) insertResult(at *node, m *Message) *node {
+	c.settle(m)
 	n := c.messages.insertResult(at, m)
 	c.countHistory(m, 1)
 	if first := c.byID[m.id]; first == nil || n.before(first) {
@@ -87,9 +90,17 @@ func (c *Conversation) insertResult(at *node, m *Message) *node {
 	return n
 }
 
+// settle notes the run of a message that is new.
+func (c *Conversation) settle(m *Message) {
+	if m.run == 0 {
+		m.run = c.runs + 1
+	}
+}
+
 // replace replaces the message of a node by one with the same id, whose size is
 // accounted for.
 func (c *Conversation) replace(n *node, m *Message) {
+	m.run = n.run
 	c.bytes -= n.bytes
 	c.calls.remove(n)
 	c.countHistory(n.Message, -1)

@@ -41,6 +41,7 @@ type Message struct {
 	// text and perhaps a name.
 	object *record
 	bytes  int // its size, with overhead
+	run    int // one more than Run, or 0 if it is not in a conversation yet
 	*extra     // nil if it would be empty
 }
 
@@ -63,6 +64,13 @@ func (m *Message) ID() string {
 
 // Role returns the role of the message.
 func (m *Message) Role() string { return m.role }
+
+// Run returns the number of RUN_STARTED events that the Reducer got before the message was
+// added.
+func (m *Message) Run() int { return m.run - 1 }
+
+// AppendJSON appends the JSON text of the message to dst.
+func (m *Message) AppendJSON(dst []byte) []byte { return m.append(dst) }
 
 // Text returns the content of the message, and whether it is a string. Half a surrogate
 // pair is encoded as three bytes.

@@ -153,6 +153,9 @@ func (r *Reducer) AppendMessages(dst []byte) []byte {
 	return append(dst, ']')
 }
 
+// All calls yield for each message, in order. The messages must not be kept.
+func (r *Reducer) All(yield func(*Message) bool) { r.conversation.All(yield) }
+
 // Full reports whether an event was ignored because of a limit.
 func (r *Reducer) Full() bool { return r.full }
 

@@ -64,6 +64,7 @@ func (r *Reducer) dropCalls() {
 // runStarted handles RUN_STARTED. Messages of its input are added if their ids are new.
 func (r *Reducer) runStarted(e *envelope.Event) {
 	r.dropCalls()
+	r.conversation.runs++
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
 	messages, ok := r.readMessages(e, list, "/input/messages", input.Start)

@@ -47,6 +47,8 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		if m := byID[n.id]; m != nil {
 			if known[m.id] {
 				m.more().repeats++
+			} else {
+				m.run = n.run
 			}
 			known[m.id] = true
 			merged = append(merged, m)

@@ -13,8 +13,9 @@ import (
 	"github.com/p20export/p20export/store/sqlite"
 )
 
-// conversation returns a thread of runs that continue each other. Each has a question and an
-// answer in 20 deltas; its request has no messages, the new one or all of them.
+// conversation returns a thread of runs that continue each other. Each has a question, an
+// activity and an answer in 20 deltas; its request has the new message or, as clients send
+// it, all messages without the activities.
 func conversation(runs int, input restore.Input) (entries []store.Entry) {
 	all := ""
 	for i := range runs {
@@ -27,11 +28,12 @@ func conversation(runs int, input restore.Input) (entries []store.Entry) {
 		if all != "" {
 			all += ","
 		}
-		if all += question; input == restore.Full {
+		if all += question; input != restore.Normalized {
 			list = all
 		}
 		add(store.Input, `{"threadId":"t","runId":"r%d","messages":[%s],"state":{"n":%d}}`, i, list, i)
 		add(store.Event, `{"type":"RUN_STARTED","threadId":"t","runId":"r%d"}`, i)
+		add(store.Event, `{"type":"ACTIVITY_SNAPSHOT","messageId":"a%d","activityType":"PLAN","content":{"steps":1}}`, i)
 		add(store.Event, `{"type":"TEXT_MESSAGE_START","messageId":"m%d","role":"assistant"}`, i)
 		answer := ""
 		for j := range 20 {
@@ -47,9 +49,9 @@ func conversation(runs int, input restore.Input) (entries []store.Entry) {
 }
 
 // BenchmarkRestore restores the end of a thread of 1,000 runs. With full requests only the
-// last two runs are read.
+// last two runs are read, and in mode auto some events of the others.
 func BenchmarkRestore(b *testing.B) {
-	for _, input := range []restore.Input{restore.Normalized, restore.Full} {
+	for _, input := range []restore.Input{restore.Normalized, restore.Full, restore.Auto} {
 		database, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"), true)
 		if err != nil {
 			b.Fatal(err)
@@ -78,27 +80,33 @@ func BenchmarkRestore(b *testing.B) {
 
 // BenchmarkLive lets a client join the last run of a thread of 1,000 runs.
 func BenchmarkLive(b *testing.B) {
-	for _, input := range []restore.Input{restore.Normalized, restore.Full} {
-		b.Run(string(input), func(b *testing.B) {
-			log := memory.New()
+	for _, input := range []restore.Input{restore.Normalized, restore.Auto} {
+		database, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"), true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer database.Close()
+		for name, log := range map[string]store.Log{"memory": memory.New(), "sqlite": database} {
 			if _, err := log.Append(b.Context(), key, 0, conversation(1000, input)); err != nil {
 				b.Fatal(err)
 			}
-			b.ReportAllocs()
-			for b.Loop() {
-				th, err := restore.Open(context.Background(), log, key, restore.Options{Input: input})
-				if err != nil {
-					b.Fatal(err)
+			b.Run(name+"/"+string(input), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					th, err := restore.Open(context.Background(), log, key, restore.Options{Input: input})
+					if err != nil {
+						b.Fatal(err)
+					}
+					l, err := th.Live(context.Background(), th.Graph.Nodes[999])
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := l.Prelude(); err != nil {
+						b.Fatal(err)
+					}
 				}
-				l, err := th.Live(context.Background(), th.Graph.Nodes[999])
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := l.Prelude(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func cases() []testCase {
 			{position: 10, messages: "u1:hi m1:one u3:else", state: `{"n":9}`, used: "r1 r3"},
 		},
 	}, {
-		name: "a request without parentRunId has the whole conversation, also if it was edited",
+		name: "a request without parentRunId has the whole conversation but activities, also if it was edited",
 		script: `
 			a input {"messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}
 			a RUN_STARTED{"threadId":"t","runId":"r1"}
@@ -66,7 +66,7 @@ func cases() []testCase {
 			c RUN_FINISHED{"threadId":"t","runId":"r3"}`,
 		want: []want{
 			{run: "1", messages: "u1:hi m1:one p:{}", state: `{"n":1}`},
-			{run: "2", messages: "u1:hi m1:one u2:more", used: "r2"},
+			{run: "2", messages: "u1:hi m1:one p:{} u2:more", used: "r2"},
 			{run: "3", messages: "u1:edited", used: "r3", codes: "input_omits_history"},
 			{position: 9, messages: "u1:edited", used: "r3", codes: "input_omits_history"},
 		},

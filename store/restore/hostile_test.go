@@ -95,6 +95,10 @@ func (l *failing) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Ru
 	return fail(l, l.Log.Runs(ctx, q))
 }
 
+func (l *failing) Events(ctx context.Context, key store.Key, after, to int64, types []string) iter.Seq2[*store.Entry, error] {
+	return fail(l, l.Log.Events(ctx, key, after, to, types))
+}
+
 func fail[T any](l *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v, err := range all {
@@ -117,8 +121,12 @@ func TestFailures(t *testing.T) {
 	if _, err := log.Append(ctx, key, 0, script(`
 		a input {"messages":[]}
 		a RUN_STARTED{"threadId":"t","runId":"r1"}
-		b input {"messages":[]}
-		b RUN_STARTED{"threadId":"t","runId":"r2"}`)); err != nil {
+		a ACTIVITY_SNAPSHOT{"messageId":"p","activityType":"PLAN","content":{}}
+		b input {"messages":[{"id":"u2","role":"user","content":"hi"},{"id":"u3","role":"user","content":"there"},{"id":"u4","role":"user","content":"you"}]}
+		b RUN_STARTED{"threadId":"t","runId":"r2"}
+		b ACTIVITY_SNAPSHOT{"messageId":"q","activityType":"PLAN","content":{}}
+		c input {"messages":[{"id":"u2","role":"user","content":"hi"},{"id":"u3","role":"user","content":"there"},{"id":"u4","role":"user","content":"you"}]}
+		c RUN_STARTED{"threadId":"t","runId":"r3"}`)); err != nil {
 		t.Fatal(err)
 	}
 	failures := 0
@@ -126,7 +134,7 @@ func TestFailures(t *testing.T) {
 		log.left = left
 		th, err := restore.Open(ctx, log, key, restore.Options{})
 		if err == nil {
-			_, err = th.At(ctx, 4)
+			_, err = th.At(ctx, 8)
 		}
 		if err == nil {
 			break
@@ -136,8 +144,10 @@ func TestFailures(t *testing.T) {
 		}
 		failures++
 	}
-	// Two runs, the entry, the request, the run before it, the run.
-	if failures != 2+1+1+2+2 {
+	// Three runs, the entry, the request, what earlier runs have (the first request, two
+	// activities, and where the messages of the second request end), the run before it with
+	// its request, and the run.
+	if failures != 3+1+1+(1+2+1)+(1+3)+2 {
 		t.Errorf("%d reads failed", failures)
 	}
 }

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 
@@ -23,6 +24,7 @@ type replay struct {
 	last     *lineage.Node // the run whose conversation is restored
 	history  []byte        // the messages before the first request, to compare; nil if not known
 	input    []byte        // the request of the last run
+	merged   []byte        // the first request with what clients omit, or nil
 	started  bool          // RUN_STARTED of the last run was applied
 	finished bool          // and then its RUN_FINISHED
 	used     []*lineage.Node
@@ -50,9 +52,14 @@ func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, co
 		return p, nil
 	}
 	path := n.Path()
-	from, err := t.first(ctx, path, position)
+	from, request, err := t.first(ctx, path, position)
 	if err != nil {
 		return nil, err
+	}
+	if from > 0 && t.options.Input != Full && (compare || joined != nil) {
+		if err := p.keep(ctx, path, from, position, request); err != nil {
+			return nil, err
+		}
 	}
 	if from > 0 && compare {
 		parent := path[from-1]
@@ -71,9 +78,27 @@ func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, co
 	return p, t.read(ctx, t.plan(p.used, position), p.apply)
 }
 
-// first returns the index of the first run of a path that is needed: the last one whose
-// request has the whole conversation, or else the root.
-func (t *Thread) first(ctx context.Context, path []*lineage.Node, position int64) (int, error) {
+// keep merges the request of a run with what earlier runs of its path have and clients omit.
+func (p *replay) keep(ctx context.Context, path []*lineage.Node, from int, position int64, request []byte) error {
+	f := readFull(request)
+	if f == nil || p.join == nil && f.hasActivity && f.hasReasoning {
+		return nil
+	}
+	o, err := p.outline(ctx, path[:from], min(position, p.runs[path[from].Index].Start-1), !f.hasReasoning)
+	if err != nil {
+		return err
+	}
+	var changes reduce.Changes
+	p.merged, changes, err = o.merge(ctx, f)
+	if p.join != nil {
+		p.join.Earlier(changes)
+	}
+	return err
+}
+
+// first returns the index of the first run of a path that is needed, and its request: the last
+// one whose request has the whole conversation. Otherwise it returns the root.
+func (t *Thread) first(ctx context.Context, path []*lineage.Node, position int64) (int, []byte, error) {
 	for i := len(path) - 1; i > 0; i-- {
 		r := &t.runs[path[i].Index]
 		if r.Input == 0 || r.Input > position || !t.isFull(path[i]) {
@@ -81,15 +106,15 @@ func (t *Thread) first(ctx context.Context, path []*lineage.Node, position int64
 		}
 		for e, err := range t.log.Read(ctx, t.Key, r.Input-1) {
 			if err != nil {
-				return 0, err
+				return 0, nil, err
 			}
 			if isObject(e.Data) {
-				return i, nil
+				return i, bytes.Clone(e.Data), nil
 			}
 			break // the request says nothing
 		}
 	}
-	return 0, nil
+	return 0, nil, nil
 }
 
 // isFull reports whether the request of a run has the whole conversation.
@@ -152,14 +177,17 @@ func (p *replay) request(n *lineage.Node, e *store.Entry) {
 	if n == p.last {
 		p.input = append([]byte(nil), e.Data...)
 	}
-	apply := p.reducer.Merge
+	apply, data := p.reducer.Merge, e.Data
 	switch {
 	case p.isFull(n):
 		apply = p.reducer.Seed // n is the first run
+		if p.merged != nil {
+			data = p.merged
+		}
 	case p.options.Input == Normalized:
 		apply = p.reducer.Continue
 	}
-	for _, f := range apply(e.Data) {
+	for _, f := range apply(data) {
 		p.findings.add(e.Position, f)
 	}
 	if p.history != nil {

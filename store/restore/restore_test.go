@@ -116,9 +116,9 @@ func TestReads(t *testing.T) {
 	th := reopen(t, log, restore.Options{})
 	for _, test := range []struct{ run, used, reads, entries int }{
 		{50, 51, 1, 103},             // the root is the first run, so one read is enough
-		{150, 51, 3, 1 + 103 + 201},  // one entry to look at the request, and the runs before it to compare
-		{250, 51, 4, 2 + 103 + 201},  // the runs before the request of 100 are not read
-		{299, 100, 4, 2 + 201 + 201}, // likewise
+		{150, 51, 4, 2 + 103 + 201},  // one entry to look at the request, that of the first run, and the runs before it to compare
+		{250, 51, 5, 3 + 103 + 201},  // the runs before the request of 100 are not read
+		{299, 100, 5, 3 + 201 + 201}, // likewise
 	} {
 		log.reads, log.entries = 0, 0
 		r, err := th.Run(t.Context(), th.Graph.Nodes[test.run])
