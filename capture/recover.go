@@ -23,9 +23,13 @@ import (
 // the unfinished capture.
 const RecoveredFrom = "recovered-from"
 
-// StreamLabel is a label of captures whose events a program also appended to an event log. Its
-// value is the id of the stream there.
-const StreamLabel = "stream"
+// StreamLabel and ThreadLabel are labels of captures whose events a program also appended to an
+// event log. Their values are the id of the stream there, and of the thread that has all of it,
+// also if the events name another thread.
+const (
+	StreamLabel = "stream"
+	ThreadLabel = "thread"
+)
 
 // Recovered describes what Recover did.
 type Recovered struct {

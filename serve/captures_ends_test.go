@@ -41,6 +41,8 @@ func TestCapturesOfEnds(t *testing.T) {
 	}{
 		{name: "complete", mediaType: "text/event-stream", sent: sse(events...), events: 3, end: capture.EndEOF},
 		{name: "without an end of the run", mediaType: "text/event-stream", sent: sse(events[:2]...), events: 2, end: capture.EndEOF},
+		{name: "of another thread", mediaType: "text/event-stream", sent: sse(started("other", "r"), step(1), finished("other", "r")), events: 3, end: capture.EndEOF},
+		{name: "of a second thread", mediaType: "text/event-stream", sent: sse(append(events, started("other", "r2"), finished("other", "r2"))...), events: 5, end: capture.EndEOF},
 		{name: "cut off", mediaType: "text/event-stream", sent: sse(events[:2]...) + "data: {", cut: true, events: 2, end: capture.EndError},
 		{name: "cancelled", mediaType: "text/event-stream", sent: sse(events[:2]...), cancel: true, events: 2, end: capture.EndCancelled},
 		{name: "lines", mediaType: "application/x-ndjson", sent: events[0] + "\n" + events[1] + "\n" + events[2], events: 3, end: capture.EndEOF},

@@ -30,7 +30,7 @@ func (fl *proxyFlags) settings(cmd *cobra.Command) (s proxy.Settings, err error)
 	if s.Upstream, err = parseUpstream(fl.upstream); err != nil {
 		return s, err
 	}
-	if s.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel); err != nil {
+	if s.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel); err != nil {
 		return s, err
 	}
 	switch fl.onStoreFailure {

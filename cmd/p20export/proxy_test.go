@@ -61,6 +61,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"--label x", 2, `--label "x" must be KEY=VALUE`},
 		{"--label recovered-from=x", 2, "--label recovered-from: p20export itself sets this label; choose another key"},
 		{"--label stream=x", 2, "--label stream: p20export itself sets this label; choose another key"},
+		{"--label thread=x", 2, "--label thread: p20export itself sets this label; choose another key"},
 		{"--max-bytes 0", 2, `"--max-bytes" flag: must be a number of bytes, at least 1 and without a unit`},
 		{"--max-bytes 64M", 2, `"--max-bytes" flag: must be a number of bytes, at least 1 and without a unit`},
 		{"--queue-bytes -1", 2, `"--queue-bytes" flag: must be a number of bytes, at least 1`},

@@ -136,7 +136,7 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		return s, err
 	}
 	if fl.recording = cmd.Flags().Changed("captures"); fl.recording {
-		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel)
+		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel)
 	}
 	return s, err
 }

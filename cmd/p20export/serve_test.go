@@ -68,6 +68,7 @@ func TestServeRefuses(t *testing.T) {
 		{"--captures cap", 2, "--captures cap is a capture; nothing may be written there"},
 		{"--captures file", 3, "cannot serve: --captures: file is not a directory"},
 		{"--captures c --label stream=a", 2, "--label stream: p20export itself sets this label; choose another key"},
+		{"--captures c --label thread=a", 2, "--label thread: p20export itself sets this label; choose another key"},
 		{"--captures . --store sqlite:x.db", 2, `--store "sqlite:x.db" is in --captures "."; name a file outside it`},
 		{"--store x.db", 2, "--store: not the URL of a log"},
 		{"--store postgres://me:secret@localhost/x", 2, "--store contains a password"},

@@ -160,3 +160,68 @@ func TestStreamEnded(t *testing.T) {
 		}
 	})
 }
+
+// The import of a capture with the labels of a stream and its thread stays in this thread,
+// whatever thread the events and the request name.
+func TestImportPinned(t *testing.T) {
+	const id = "serve:0123:1"
+	all := append(run("other", "r", 2), run("third", "r2", 2)...)
+	labels := map[string]string{capture.StreamLabel: id, capture.ThreadLabel: "t"}
+	key := store.Key{Tenant: "x", Thread: "t"}
+	settings := transfer.ImportSettings{Tenant: "x", Thread: "fallback"}
+	dir := recording{name: "one", request: input("asked", "r"), labels: labels}.write(t, all...)
+	find := func(log store.Log) store.Stream {
+		t.Helper()
+		s, err := transfer.Find(t.Context(), log, inputs.File(dir), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	log, ctx := newLog(), t.Context()
+	s := transfer.NewStream(log, transfer.StreamSettings{Tenant: "x", ID: id, Thread: "t", Pinned: true})
+	err := s.Input(ctx, []byte(input("asked", "r")), begin)
+	for _, e := range all {
+		err = errors.Join(err, s.Event(ctx, []byte(e), begin))
+	}
+	if err = errors.Join(err, s.Flush(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if s := find(log); s.ID != id || s.Ended || s.Entries != 9 {
+		t.Errorf("Find = %+v", s)
+	}
+	if err := s.End(ctx, capture.EndEOF, begin); err != nil {
+		t.Fatal(err)
+	}
+	if s := find(log); !s.Ended {
+		t.Errorf("Find = %+v", s)
+	}
+	before := dump(t, log)
+	row := transfer.Import(ctx, log, inputs.File(dir), settings)
+	if want := (transfer.Part{Thread: "t", Found: 10, Last: 10}); row.Verdict != project.Written || len(row.Parts) != 1 || row.Parts[0] != want {
+		t.Errorf("%s, want %+v", show(row), want)
+	}
+	if after := dump(t, log); after != before {
+		t.Errorf("the import has changed the log:\n%s\nbefore:\n%s", after, before)
+	}
+	if row := transfer.Import(ctx, newLog(), inputs.File(dir), settings); row.Verdict != project.Written || len(row.Parts) != 1 || row.Parts[0].Thread != "t" || row.Parts[0].Appended != 10 {
+		t.Errorf("into another log: %s", show(row))
+	}
+
+	// Without both labels, and in captures of others, the events name the thread.
+	for name, r := range map[string]recording{
+		"no stream":   {labels: map[string]string{capture.ThreadLabel: "t"}},
+		"no thread":   {labels: map[string]string{capture.StreamLabel: id}},
+		"empty":       {labels: map[string]string{capture.StreamLabel: id, capture.ThreadLabel: ""}},
+		"by a client": {labels: labels, kind: capture.KindHTTP},
+	} {
+		r.name = "one"
+		row := transfer.Import(ctx, newLog(), inputs.File(r.write(t, all...)), settings)
+		if row.Verdict != project.Written || len(row.Parts) != 2 || row.Parts[0].Thread != "other" || row.Parts[1].Thread != "third" {
+			t.Errorf("%s: %s", name, show(row))
+		}
+	}
+	if e := entries(t, log, key); len(e) != 10 {
+		t.Errorf("%d entries", len(e))
+	}
+}

@@ -97,12 +97,24 @@ func Find(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings
 		return store.Stream{}, err
 	}
 	defer c.Close()
-	thread, err := threadOf(ctx, c, s.Thread)
-	if err != nil || thread == "" {
-		return store.Stream{}, err
+	thread, pinned := pinnedTo(c)
+	if !pinned {
+		if thread, err = threadOf(ctx, c, s.Thread); err != nil || thread == "" {
+			return store.Stream{}, err
+		}
 	}
 	// The end of the stream in this thread is appended last.
 	return log.Stream(ctx, store.Key{Tenant: s.Tenant, Thread: thread}, src.stream(c))
+}
+
+// pinnedTo returns the thread that has all entries of a capture, if its labels name it.
+func pinnedTo(c *capture.Capture) (thread string, pinned bool) {
+	m := c.Manifest()
+	if m == nil || m.Source.Kind != capture.KindProxy || store.CheckID(m.Labels[capture.StreamLabel]) != nil {
+		return "", false
+	}
+	thread = m.Labels[capture.ThreadLabel]
+	return thread, store.CheckID(thread) == nil
 }
 
 // threadOf returns the thread of the first entries of a capture, or "". It reads the
@@ -139,11 +151,11 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 		row.Form = FormLog
 		return row.importThread(ctx, log, src, s.Tenant)
 	}
-	first, err := row.check(ctx, src, s.Thread)
+	first, pinned, err := row.check(ctx, src, s.Thread)
 	if err != nil {
 		return err
 	}
-	to := NewStream(log, StreamSettings{Tenant: s.Tenant, ID: *row.Stream, Thread: s.Thread})
+	to := NewStream(log, StreamSettings{Tenant: s.Tenant, ID: *row.Stream, Thread: first, Pinned: pinned})
 	if err := to.enter(first); err != nil {
 		return err
 	}
@@ -157,17 +169,19 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 	return err
 }
 
-// check reads a capture to its end and returns the thread of its first entries.
-func (row *Row) check(ctx context.Context, src *source, fallback string) (first string, err error) {
+// check reads a capture to its end. It returns the thread of its first entries, and whether it
+// is that of all.
+func (row *Row) check(ctx context.Context, src *source, fallback string) (first string, pinned bool, err error) {
 	c, err := src.open(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer c.Close()
 	request, err := c.Request()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
+	first, pinned = pinnedTo(c)
 	frames := 0
 	for {
 		f, err := c.Next()
@@ -181,10 +195,10 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 			err = ctx.Err()
 		}
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if frames++; frames == 1 && isHead(f.Data) {
-			return "", src.portableDamage()
+			return "", false, src.portableDamage()
 		}
 		if first == "" {
 			first = threadOfEvent(f.Data)
@@ -192,12 +206,12 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 	}
 	for _, f := range c.Findings() {
 		if f.Code == finding.ArrayMalformed {
-			return "", f
+			return "", false, f
 		}
 		row.Findings = append(row.Findings, f.WithSeverity(finding.Warning))
 	}
 	if frames == 0 && request == nil {
-		return "", finding.New(finding.NoEvents, "%s contains no events and no request; it was read as %s", finding.Escape(src.in.Path), c.Framing()).
+		return "", false, finding.New(finding.NoEvents, "%s contains no events and no request; it was read as %s", finding.Escape(src.in.Path), c.Framing()).
 			WithSeverity(finding.Error).WithHint(hint.ImportFraming)
 	}
 	id, end := src.stream(c), endOf(c)
@@ -208,7 +222,7 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 	if first == "" {
 		err = ErrThread
 	}
-	return first, err
+	return first, pinned, err
 }
 
 // append reads a capture again and appends its entries to a stream.

@@ -70,7 +70,7 @@ func (x *run) work(q Request) {
 	var watched sync.WaitGroup
 	watched.Go(func() { x.watch(watching) })
 	end, err := r.settings.Caller.Do(x.ctx, proxy.Call{
-		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: map[string]string{capture.StreamLabel: x.stream},
+		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: map[string]string{capture.StreamLabel: x.stream, capture.ThreadLabel: x.key.Thread},
 	}, x)
 	unwatch()
 	if x.linger != nil {
