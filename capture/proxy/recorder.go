@@ -60,7 +60,7 @@ func NewRecorder(s Settings) (*Recorder, error) {
 	}
 	return &Recorder{
 		settings: &s,
-		events:   &memory{most: s.EventBytes},
+		events:   &memory{most: s.QueueBytes},
 		slots:    newSlots(),
 		create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
 			return capture.CreateIn(root, name, s)

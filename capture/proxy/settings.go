@@ -32,13 +32,12 @@ type Settings struct {
 	FailOnStore bool
 	Sync        SyncPolicy
 	// QueueBytes limits the memory of everything that waits to be written, of all
-	// exchanges together. Zero means DefaultQueueBytes.
+	// exchanges together. Unfinished events of recordings may take as much again; beyond
+	// it, no further events of a recording are found. Zero means DefaultQueueBytes.
 	QueueBytes int64
 	// EventBytes limits the memory of events that have not arrived completely, of all
 	// exchanges together. Each exchange may take 64 KiB in addition. If an event needs more
-	// than is left, a Caller ends the exchange. Recordings have the same limit for
-	// themselves; beyond it, the events of the recording are no longer found. Zero means
-	// DefaultEventBytes.
+	// than is left, a Caller ends the exchange. Zero means DefaultEventBytes.
 	EventBytes int64
 	// MaxRequestBytes limits a request body. Zero means DefaultMaxRequestBytes.
 	MaxRequestBytes int64
@@ -65,7 +64,7 @@ type Settings struct {
 // The default limits.
 const (
 	DefaultQueueBytes      = 64 << 20
-	DefaultEventBytes      = 256 << 20
+	DefaultEventBytes      = 128 << 20
 	DefaultMaxRequestBytes = 64 << 20
 	DefaultMaxExchanges    = 1000
 )
