@@ -259,6 +259,7 @@ const (
 	StreamThreadUnknown Code = "stream_thread_unknown"
 	LogEntryDiffers     Code = "log_entry_differs"
 	LogHasMore          Code = "log_has_more"
+	LogStreamClosed     Code = "log_stream_closed"
 	LogThreadDeleted    Code = "log_thread_deleted"
 	LogIDRefused        Code = "log_id_refused"
 	LogFileMalformed    Code = "log_file_malformed"

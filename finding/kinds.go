@@ -199,6 +199,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		StreamThreadUnknown: {Error, "neither a RUN_STARTED nor the request names a thread", "AG-UI"},
 		LogEntryDiffers:     {Error, "the log has another entry than is to be appended", ""},
 		LogHasMore:          {Warning, "the log has more events of the stream than the capture", ""},
+		LogStreamClosed:     {Error, "a program closed the stream in the log before it had appended the last events of the capture", ""},
 		LogThreadDeleted:    {Error, "the thread was deleted from the log, and nothing can be appended to it", ""},
 		LogIDRefused:        {Error, "the id of a thread, a tenant or a stream is empty, too long or not text", ""},
 		LogFileMalformed:    {Error, "a file with a thread of a log is malformed, incomplete or changed", ""},

@@ -39,7 +39,7 @@ func TestServeCaptureAhead(t *testing.T) {
 	s, _ = startServe(t, "sqlite:"+file, a.URL, "--captures", captures)
 	s.kill(t, syscall.SIGTERM)
 	s.wait(t)
-	if status, said := ran("log", "import", "--store", "sqlite:"+file, captures); status != 1 || !strings.Contains(said, "log_entry_differs") {
+	if status, said := ran("log", "import", "--store", "sqlite:"+file, captures); status != 1 || !strings.Contains(said, "log_stream_closed") {
 		t.Errorf("importing the capture: exit status %d: %s", status, said)
 	}
 	wantClosings(t, file, "p20export.owner_lost", "error")

@@ -331,6 +331,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"stream_thread_unknown": "name the thread with --thread",
 		"log_entry_differs":     "import it into another log, or with another --tenant: what a log has never changes",
 		"log_has_more":          "none is needed: the log keeps what could not be stored in the capture",
+		"log_stream_closed":     "keep the capture: the log cannot change what its readers were told, so only the capture has these events. It can be frozen",
 		"log_thread_deleted":    "if the thread was to be erased, also remove the file; otherwise, import it into another log, or with another --tenant",
 		"log_id_refused":        "use ids of at most 1,024 bytes of UTF-8 without U+0000",
 		"log_file_malformed":    "get a complete copy of the file, or export the thread again with p20export log export",

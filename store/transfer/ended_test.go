@@ -9,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/transfer"
@@ -101,6 +102,32 @@ func TestImportClosed(t *testing.T) {
 			}
 		})
 	}
+	t.Run("ended in another way", func(t *testing.T) {
+		log := live(t, true)
+		before := dump(t, log)
+		for _, end := range []capture.End{capture.EndEOF, capture.EndCancelled} {
+			dir := recording{name: "one", request: input("t", "r"), labels: labels, end: end}.write(t, all[:4]...)
+			row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
+			if want := (transfer.Part{Thread: "t", Found: 6, Last: 7}); row.Verdict != project.Written || row.Parts[0] != want {
+				t.Errorf("%s, want %+v", show(row), want)
+			}
+		}
+		if after := dump(t, log); after != before {
+			t.Errorf("the import has changed the log:\n%s", after)
+		}
+	})
+	t.Run("closed before the last events", func(t *testing.T) {
+		for name, labels := range map[string]map[string]string{"one": labels, "one-recovered": recovered} {
+			log := live(t, true)
+			dir := recording{name: name, request: input("t", "r"), labels: labels, end: capture.EndError}.write(t, all...)
+			refused(t, log, dir, transfer.ImportSettings{}, finding.LogStreamClosed)
+			dir = recording{name: name, request: input("t", "r"), labels: labels, end: capture.EndError}.write(t, all[0], all[2])
+			refused(t, log, dir, transfer.ImportSettings{}, finding.LogEntryDiffers)
+			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != 7 {
+				t.Error(dump(t, log))
+			}
+		}
+	})
 	t.Run("a label that cannot be an id", func(t *testing.T) {
 		dir := recording{name: "one", labels: map[string]string{capture.StreamLabel: ""}}.write(t, all...)
 		if row := transfer.Import(t.Context(), newLog(), inputs.File(dir), transfer.ImportSettings{}); *row.Stream != "one" {

@@ -107,35 +107,6 @@ func Find(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings
 	return log.Stream(ctx, store.Key{Tenant: s.Tenant, Thread: thread}, src.stream(c))
 }
 
-// pinnedTo returns the thread that has all entries of a capture, if its labels name it.
-func pinnedTo(c *capture.Capture) (thread string, pinned bool) {
-	m := c.Manifest()
-	if m == nil || m.Source.Kind != capture.KindProxy || store.CheckID(m.Labels[capture.StreamLabel]) != nil {
-		return "", false
-	}
-	thread = m.Labels[capture.ThreadLabel]
-	return thread, store.CheckID(thread) == nil
-}
-
-// threadOf returns the thread of the first entries of a capture, or "". It reads the
-// request, which can be large, only if no event names the thread.
-func threadOf(ctx context.Context, c *capture.Capture, fallback string) (string, error) {
-	for ctx.Err() == nil {
-		f, err := c.Next()
-		if err == io.EOF {
-			request, err := c.Request()
-			return cmp.Or(threadOfInput(request), fallback), err
-		}
-		if err != nil {
-			return "", err
-		}
-		if id := threadOfEvent(f.Data); id != "" {
-			return id, nil
-		}
-	}
-	return "", ctx.Err()
-}
-
 func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) error {
 	src, err := openSource(ctx, in)
 	if err != nil {
@@ -160,6 +131,9 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 		return err
 	}
 	err = row.append(ctx, to, src)
+	if differs, ok := errors.AsType[*DifferenceError](err); ok && differs.Ended && to.ours {
+		err = finding.New(finding.LogStreamClosed, "the stream was closed at position %d of thread %s, and the capture has more events", differs.Position, finding.Quote(differs.Thread))
+	}
 	row.Parts = to.Parts()
 	for _, p := range row.Parts {
 		if p.Surplus > 0 {
@@ -233,14 +207,14 @@ func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
 	}
 	defer c.Close()
 	var started, ended time.Time
-	ours, cut := false, false
+	cut := false
 	if m := c.Manifest(); m != nil {
 		started, ended = m.StartedAt, m.EndedAt
 		_, to.recovered = m.Labels[capture.RecoveredFrom]
 		// What recorded such a capture has also appended the complete events, and went on
 		// if the capture could not be stored any more.
-		_, ours = m.Labels[capture.StreamLabel]
-		to.recovered = to.recovered || ours && (m.End == capture.EndStorage || m.End == capture.EndLimit)
+		_, to.ours = m.Labels[capture.StreamLabel]
+		to.recovered = to.recovered || to.ours && (m.End == capture.EndStorage || m.End == capture.EndLimit)
 		cut = m.End != capture.EndEOF
 	}
 	request, err := c.Request()
@@ -249,7 +223,7 @@ func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
 	}
 	for err == nil {
 		var f *capture.Frame
-		if f, err = c.Next(); err == nil && !(ours && cut && f.End == f.Offset+f.Bytes) {
+		if f, err = c.Next(); err == nil && !(to.ours && cut && f.End == f.Offset+f.Bytes) {
 			err = to.Event(ctx, f.Data, f.Arrived)
 		}
 	}

@@ -165,8 +165,9 @@ func (p *part) compare(ctx context.Context, log store.Log, recovered bool, entri
 }
 
 // end ends the stream, unless it has ended. If surplus is set, the log may have entries of
-// the stream before its end that the Stream lacks. They are counted.
-func (p *part) end(ctx context.Context, log store.Log, surplus bool, end store.Entry) error {
+// the stream before its end that the Stream lacks. They are counted. If ours is set, the log may
+// say otherwise how the stream ended.
+func (p *part) end(ctx context.Context, log store.Log, surplus, ours bool, end store.Entry) error {
 	if err := p.look(ctx, log); err != nil {
 		return err
 	}
@@ -185,6 +186,10 @@ func (p *part) end(ctx context.Context, log store.Log, surplus bool, end store.E
 		return nil
 	}
 	err := p.write(ctx, log, surplus, []store.Entry{end})
+	if ours && errors.Is(err, ErrEnded) {
+		p.done, p.Last, err = p.have.Entries, p.have.Last, nil
+		p.Found++
+	}
 	p.ended = err == nil
 	return err
 }

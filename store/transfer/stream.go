@@ -50,6 +50,9 @@ type Stream struct {
 	// recovered allows the log to have more than the Stream: the last event may go on in
 	// the log, more events may follow it, and the stream may have ended in another way.
 	recovered bool
+	// ours reports that the program which appends the stream to the log can end it before
+	// the agent does. Then the log may say otherwise how the stream ended.
+	ours bool
 }
 
 // queued is an entry that was not appended yet. Its part is nil if its thread is not known.
@@ -172,7 +175,7 @@ func (s *Stream) End(ctx context.Context, end capture.End, at time.Time) error {
 	}
 	// The first thread is the last: if the stream has ended in it, it has in all.
 	for _, p := range slices.Backward(s.parts) {
-		if err := p.end(ctx, s.log, s.recovered, store.Entry{Stream: p.stream, Kind: store.End, Arrived: microseconds(at), Data: []byte(end)}); err != nil {
+		if err := p.end(ctx, s.log, s.recovered, s.ours, store.Entry{Stream: p.stream, Kind: store.End, Arrived: microseconds(at), Data: []byte(end)}); err != nil {
 			return err
 		}
 	}

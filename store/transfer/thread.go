@@ -2,7 +2,11 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"io"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/store"
@@ -29,6 +33,35 @@ func threadOfInput(data []byte) string {
 		return ""
 	}
 	return threadID(&o)
+}
+
+// pinnedTo returns the thread that has all entries of a capture, if its labels name it.
+func pinnedTo(c *capture.Capture) (thread string, pinned bool) {
+	m := c.Manifest()
+	if m == nil || m.Source.Kind != capture.KindProxy || store.CheckID(m.Labels[capture.StreamLabel]) != nil {
+		return "", false
+	}
+	thread = m.Labels[capture.ThreadLabel]
+	return thread, store.CheckID(thread) == nil
+}
+
+// threadOf returns the thread of the first entries of a capture, or "". It reads the
+// request, which can be large, only if no event names the thread.
+func threadOf(ctx context.Context, c *capture.Capture, fallback string) (string, error) {
+	for ctx.Err() == nil {
+		f, err := c.Next()
+		if err == io.EOF {
+			request, err := c.Request()
+			return cmp.Or(threadOfInput(request), fallback), err
+		}
+		if err != nil {
+			return "", err
+		}
+		if id := threadOfEvent(f.Data); id != "" {
+			return id, nil
+		}
+	}
+	return "", ctx.Err()
 }
 
 // isHead reports whether data is the head of the portable form, in any form of the JSON text.
