@@ -143,7 +143,7 @@ func (f *tokenFile) load() error {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	if mode&0o004 != 0 && runtime.GOOS != "windows" {
-		f.log.Warn("everybody on this machine can read the token file; its hashes are of use only for short tokens", "path", f.path)
+		f.log.Warn("everybody on this machine can read the token file: run chmod o-r on it, because short tokens can be guessed from their hashes", "path", f.path)
 	}
 	f.tokens.Store(&tokens)
 	f.text = text
