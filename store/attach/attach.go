@@ -29,6 +29,13 @@ type Settings struct {
 	// WindowBytes limits the memory for the entries of one thread, and in addition that for
 	// its compacted runs. One entry or run can exceed it. 0 means DefaultWindowBytes.
 	WindowBytes int
+	// MemoryBytes limits the memory for all threads together: entries, compacted runs, and
+	// the restored conversations and preludes of Connect. What can be made again is dropped
+	// when it is exceeded. A reader that then still needs more waits for others, and gets
+	// ErrMemory after 10 seconds, or at once if it would need more than there is at all.
+	// What is being read, restored or compacted, for four readers at a time, can come to
+	// more than was expected. 0 means DefaultMemoryBytes.
+	MemoryBytes int64
 	// Idle is the time after which a reader that got nothing gets an empty text. 0 means
 	// never.
 	Idle time.Duration
@@ -52,8 +59,8 @@ var ErrClosed = errors.New("reading ended because the server stops")
 // A Hub serves readers of the threads of a log. It is safe for concurrent use.
 //
 // Its methods return iterators. Each yields texts of whole server-sent events, and an empty
-// text after Settings.Idle without an event. The caller must not change a text, and may keep
-// it. There is at most one error, as the last pair: that of ctx, ErrClosed, ErrCursor,
+// text after Settings.Idle without an event. The caller must not change a text. Its
+// memory counts until the next one. There is at most one error, as the last pair: that of ctx, ErrClosed, ErrCursor, ErrMemory,
 // store.ErrKey, store.ErrDeleted, or another error of the log. After the latter all readers
 // of the thread have to begin again, each after its last position.
 type Hub struct {
@@ -65,6 +72,10 @@ type Hub struct {
 	// working limits how many runs are compacted or restored at the same time, because that
 	// takes memory.
 	working chan struct{}
+	// reading limits how many pages are read at the same time, because their size is not
+	// known before.
+	reading chan struct{}
+	memory  *budget
 
 	mu    sync.Mutex
 	feeds map[store.Key]*feed // nil after Close
@@ -75,7 +86,11 @@ func New(log store.Log, s Settings) *Hub {
 	if s.WindowBytes == 0 {
 		s.WindowBytes = DefaultWindowBytes
 	}
-	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed), working: make(chan struct{}, maxWorking)}
+	if s.MemoryBytes == 0 {
+		s.MemoryBytes = DefaultMemoryBytes
+	}
+	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed), working: make(chan struct{}, maxWorking), reading: make(chan struct{}, maxWorking)}
+	h.memory = &budget{limit: s.MemoryBytes, evict: h.evict}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -97,7 +112,7 @@ func (h *Hub) Close() {
 type Stats struct {
 	// Threads and Readers count the threads with readers, and the readers.
 	Threads, Readers int
-	// Bytes is the memory for entries.
+	// Bytes is the memory that Settings.MemoryBytes limits.
 	Bytes int64
 }
 
@@ -105,10 +120,9 @@ type Stats struct {
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Threads: len(h.feeds)}
+	s := Stats{Threads: len(h.feeds), Bytes: h.memory.used.Load()}
 	for _, f := range h.feeds {
 		s.Readers += f.readers
-		s.Bytes += int64(f.size())
 	}
 	return s
 }

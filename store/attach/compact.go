@@ -34,7 +34,7 @@ type compacted struct {
 }
 
 func (c *compacted) size() int {
-	return cap(c.form.text) + cap(c.form.ends)*int(unsafe.Sizeof(0)) + int(unsafe.Sizeof(*c))
+	return c.form.size() + int(unsafe.Sizeof(*c))
 }
 
 // compact sends the events of the thread after r.position and then after some events of the
@@ -60,15 +60,18 @@ func (r *reader) compact(skip int64) error {
 				return err
 			}
 			if skip > 0 && (c == nil || skip >= int64(len(c.form.ends))) {
+				c.drop()
 				return ErrCursor
 			}
 			if c != nil && len(c.form.ends) > 0 && c.settled <= r.until {
+				r.hold(c.form.part)
 				if err := r.frames(&c.form, int(skip)); err != nil {
 					return err
 				}
 				skip, r.position = 0, c.last
 				continue
 			}
+			c.drop()
 			first = p.nextRun(1)
 		}
 		if err := r.send(p.to(p.after+int64(first)), everything); err != nil {
@@ -89,7 +92,7 @@ func (p *page) nextRun(from int) int {
 }
 
 // compacted returns the run that starts at a position for the view Compact, or nil if it has
-// not ended. It compacts a run once for all readers.
+// not ended. It compacts a run once for all readers. The caller holds it.
 func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 	if c := f.known(start); c != nil {
 		return c, nil
@@ -105,18 +108,26 @@ func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 	if c := f.known(start); c != nil {
 		return c, nil
 	}
+	if c.form.part, err = f.memory.take(ctx, int(min(2*maxFormBytes, f.memory.limit/4))); err != nil {
+		return nil, err
+	}
 	if err := enter(ctx, f.working); err != nil {
+		c.drop()
 		return nil, err
 	}
 	defer leave(f.working)
 	if err := f.compact(ctx, start, c); err != nil {
+		c.drop()
 		return nil, err
 	}
+	c.form.part.resize(c.size())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
+		c.drop()
 		return nil, f.err
 	}
+	c.form.part.hold()
 	f.runs[start] = c
 	f.runBytes += c.size()
 	for other, o := range f.runs {
@@ -125,6 +136,7 @@ func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 		}
 		if other != start {
 			f.runBytes -= o.size()
+			o.drop()
 			delete(f.runs, other)
 		}
 	}
@@ -135,7 +147,18 @@ func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 func (f *feed) known(start int64) *compacted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.runs[start]
+	c := f.runs[start]
+	if c != nil {
+		c.form.part.hold()
+	}
+	return c
+}
+
+// drop ends the hold of one holder. c may be nil.
+func (c *compacted) drop() {
+	if c != nil {
+		c.form.part.drop()
+	}
 }
 
 // scan finds out where the run that starts at a position ends, and whether it is compacted.
@@ -148,6 +171,7 @@ func (f *feed) scan(ctx context.Context, start int64) (c *compacted, isCompact b
 		if err != nil || len(p.entries) == 0 {
 			return nil, false, err
 		}
+		p.part.drop() // the entries are used at once
 		from := p.start
 		for i := range p.entries {
 			e := &p.entries[i]
@@ -193,6 +217,7 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 		if err != nil {
 			return err
 		}
+		p.part.drop() // the entries are used at once
 		p = p.to(c.last)
 		at = p.last()
 		from := p.start

@@ -49,6 +49,7 @@ func (h *Hub) Connect(ctx context.Context, key store.Key, follow bool) iter.Seq2
 
 // follow sends the prelude of a run and its events after that.
 func (r *reader) follow(j *joinable) error {
+	r.hold(j.prelude.part)
 	if err := r.frames(&j.prelude, 0); err != nil {
 		return err
 	}

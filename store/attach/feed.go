@@ -19,7 +19,8 @@ import (
 type feed struct {
 	log     store.Log
 	key     store.Key
-	limit   int // of the memory of pages, in bytes
+	limit   int     // of the memory of pages, in bytes
+	memory  *budget // that of the Hub
 	stop    context.CancelFunc
 	readers int // guarded by Hub.mu
 
@@ -34,7 +35,7 @@ type feed struct {
 	changed chan struct{} // closed when last or err changes; nil if nobody waits
 	pages   []*cached     // by position; they do not overlap
 	bytes   int           // the memory of pages
-	uses    uint64
+	used    uint64        // the value of memory.clock at the last use
 	// runs are those that were compacted, by the position of RUN_STARTED.
 	runs       map[int64]*compacted
 	runBytes   int           // the memory of runs
@@ -42,7 +43,8 @@ type feed struct {
 
 	joiner    joiner
 	restoring restore.Options
-	working   chan struct{} // that of the Hub
+	working   chan struct{} // those of the Hub
+	reading   chan struct{}
 }
 
 // unknown is the last position of a thread before the log was asked.
@@ -51,7 +53,7 @@ const unknown = -1
 // cached is a page of a feed.
 type cached struct {
 	page
-	used uint64 // the value of feed.uses at the last use
+	used uint64 // the value of memory.clock at the last use
 }
 
 // follow follows the thread until ctx is done or the log fails. The error is never nil.
@@ -79,12 +81,19 @@ func (f *feed) follow(ctx context.Context) error {
 // fail ends all readers with an error. Only the first call counts.
 func (f *feed) fail(err error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.err == nil {
 		f.err = err
-		f.pages, f.bytes, f.runs, f.runBytes = nil, 0, nil, 0
 		f.wake()
 	}
+	f.mu.Unlock()
+	f.evict(true)
+}
+
+// failed returns why the follower ended.
+func (f *feed) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 // wake wakes the readers that wait. The caller holds f.mu.
@@ -107,16 +116,20 @@ func (f *feed) add(e *store.Entry) {
 		p = f.pages[n-1]
 	}
 	if p == nil || p.last() != f.last || p.full(len(e.Data), f.pageLimit()) {
-		p = &cached{page: page{after: f.last}}
+		p = &cached{page: page{after: f.last, part: f.memory.add(0)}}
 		f.insert(p)
 	}
 	f.bytes -= p.size()
 	p.add(e, time.Now())
+	p.part.resize(p.size())
 	f.bytes += p.size()
 	if f.last = e.Position; e.Run == e.Position {
 		f.lastRun = e.Position
 	}
-	f.shrink()
+	if f.shrink(); f.memory.over() {
+		// Readers that need the page load it, when there is memory.
+		f.remove(len(f.pages) - 1)
+	}
 	f.wake()
 }
 
@@ -133,8 +146,8 @@ func (f *feed) insert(p *cached) {
 
 // use notes that a page is in use. The caller holds f.mu.
 func (f *feed) use(p *cached) {
-	f.uses++
-	p.used = f.uses
+	f.used = f.memory.clock.Add(1)
+	p.used = f.used
 }
 
 // shrink drops pages until the limit is kept. The last page stays, because most readers
@@ -147,9 +160,15 @@ func (f *feed) shrink() {
 				oldest = i
 			}
 		}
-		f.bytes -= f.pages[oldest].size()
-		f.pages = slices.Delete(f.pages, oldest, oldest+1)
+		f.remove(oldest)
 	}
+}
+
+// remove removes a page. The caller holds f.mu.
+func (f *feed) remove(i int) {
+	f.bytes -= f.pages[i].size()
+	f.pages[i].part.drop()
+	f.pages = slices.Delete(f.pages, i, i+1)
 }
 
 // find returns the index of the page that has the entry after a position, or of the next
@@ -168,7 +187,7 @@ func (f *feed) find(position int64) (int, bool) {
 
 // after returns entries after a position. If the follower does not have them yet, it returns
 // a channel that is closed when that may have changed. If they have to be loaded, it returns
-// neither.
+// neither. The caller holds the page.
 func (f *feed) after(position int64) (page, <-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,6 +205,7 @@ func (f *feed) after(position int64) (page, <-chan struct{}, error) {
 		return page{}, nil, nil
 	}
 	f.use(f.pages[i])
+	f.pages[i].part.hold()
 	return f.pages[i].from(position), nil, nil
 }
 
@@ -207,6 +227,43 @@ func (f *feed) load(ctx context.Context, position int64) (page, error) {
 	if p, _, err := f.after(position); err != nil || len(p.entries) > 0 {
 		return p, err
 	}
+	// The size is known only when the entries were read.
+	for need := smallBytes; ; {
+		part, err := f.memory.take(ctx, need)
+		if err != nil {
+			return page{}, err
+		}
+		p, err := f.read(ctx, position)
+		if err != nil {
+			part.drop()
+			return page{}, err
+		}
+		if size := p.size(); size > need {
+			part.drop()
+			need = size
+			continue
+		}
+		part.resize(p.size())
+		p.part = part
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.err != nil {
+			part.drop()
+			return page{}, f.err
+		}
+		part.hold()
+		f.insert(p)
+		f.shrink()
+		return p.page, nil
+	}
+}
+
+// read reads entries after a position before f.last from the log.
+func (f *feed) read(ctx context.Context, position int64) (*cached, error) {
+	if err := enter(ctx, f.reading); err != nil {
+		return nil, err
+	}
+	defer leave(f.reading)
 	f.mu.Lock()
 	to := f.last
 	if i, _ := f.find(position); i < len(f.pages) {
@@ -216,7 +273,7 @@ func (f *feed) load(ctx context.Context, position int64) (page, error) {
 	p := &cached{page: page{after: position}}
 	for e, err := range f.log.Read(ctx, f.key, position) {
 		if err != nil {
-			return page{}, err
+			return nil, err
 		}
 		if p.full(len(e.Data), f.pageLimit()) {
 			break
@@ -226,21 +283,7 @@ func (f *feed) load(ctx context.Context, position int64) (page, error) {
 		}
 	}
 	if len(p.entries) == 0 {
-		return page{}, fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, position+1)
+		return nil, fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, position+1)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err != nil {
-		return page{}, f.err
-	}
-	f.insert(p)
-	f.shrink()
-	return p.page, nil
-}
-
-// size returns the memory of the entries.
-func (f *feed) size() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.bytes + f.runBytes
+	return p, nil
 }

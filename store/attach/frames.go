@@ -3,6 +3,7 @@ package attach
 import (
 	"bytes"
 	"time"
+	"unsafe"
 
 	"github.com/p20export/p20export/capture"
 )
@@ -11,6 +12,12 @@ import (
 type frames struct {
 	text []byte
 	ends []int // of the events
+	part *part // the memory; whoever gets frames from a feed holds it
+}
+
+// size returns the memory of the frames.
+func (f *frames) size() int {
+	return cap(f.text) + cap(f.ends)*int(unsafe.Sizeof(0)) + int(unsafe.Sizeof(*f))
 }
 
 // add adds an event. An empty id adds none.

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -31,19 +32,34 @@ func (j *joinable) has(e *entry) bool { return e.run == j.start && e.stream == j
 type joiner struct {
 	busy   chan struct{}   // has a value while a reader uses the rest
 	thread *restore.Thread // nil if it has to be opened again
-	live   *restore.Live   // that of start
+	live   *restore.Live   // that of start; nil if nothing follows the prelude
+	part   *part           // the memory of thread and live
 	joinable
 }
 
-// joinable returns the run that started last, if that was after joined.
+// reset forgets everything.
+func (j *joiner) reset() {
+	j.part.drop()
+	j.prelude.part.drop()
+	j.thread, j.live, j.part, j.joinable = nil, nil, nil, joinable{}
+}
+
+// joinable returns the run that started last, if that was after joined. The caller holds the
+// prelude.
 func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
 	j := &f.joiner
 	if err := enter(ctx, j.busy); err != nil {
 		return joinable{}, err
 	}
-	defer leave(j.busy)
+	defer func() {
+		leave(j.busy)
+		if f.failed() != nil {
+			f.evict(true) // fail could not
+		}
+	}()
 	f.mu.Lock()
 	last, lastRun, err := f.last, f.lastRun, f.err
+	f.used = f.memory.clock.Add(1)
 	f.mu.Unlock()
 	if err != nil {
 		return joinable{}, err
@@ -68,27 +84,48 @@ func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
 	if errors.Is(err, restore.ErrTooLarge) {
 		j.joinable = joinable{known: j.known, start: n.Position, ended: true, err: err}
 	}
-	return j.joinable, cmp.Or(err, j.err)
+	if err = cmp.Or(err, j.err); err != nil {
+		return joinable{}, err
+	}
+	j.prelude.part.hold()
+	return j.joinable, nil
 }
 
 // open reads the runs of the thread.
 func (f *feed) open(ctx context.Context) error {
 	j := &f.joiner
-	j.thread, j.live, j.joinable = nil, nil, joinable{}
+	j.reset()
 	t, err := restore.Open(ctx, f.log, f.key, f.restoring)
 	if ignoreNoThread(err) != nil {
 		return err
 	}
-	if err == nil {
+	if err != nil {
+		return nil
+	}
+	if j.part, err = f.memory.take(ctx, runBytes*len(t.Graph.Nodes)); err == nil {
 		j.thread, j.known = t, t.Last
 	}
-	return nil
+	return err
 }
+
+// makingBytes is what it takes at most to make a prelude, for each byte of the thread. The
+// events of most threads are much longer than what remains of them.
+const makingBytes = 5
 
 // restore makes the prelude of a run.
 func (f *feed) restore(ctx context.Context, n *lineage.Node) error {
 	j := &f.joiner
 	j.start = 0
+	j.release()
+	t, err := f.log.Thread(ctx, f.key)
+	if err != nil {
+		return err
+	}
+	making, err := f.memory.take(ctx, int(min(makingBytes*t.Bytes, f.memory.limit/4)))
+	if err != nil {
+		return err
+	}
+	defer making.drop()
 	if err := enter(ctx, f.working); err != nil {
 		return err
 	}
@@ -104,7 +141,7 @@ func (f *feed) restore(ctx context.Context, n *lineage.Node) error {
 		}
 	}
 	j.live = live
-	return j.set(joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended})
+	return j.set(making, joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended})
 }
 
 // isCut reports whether the stream of the last run had ended at the last known position. The
@@ -120,6 +157,14 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 	j := &f.joiner
 	next := j.joinable
 	j.start = 0 // until it is up to date
+	size := len(next.prelude.text)
+	j.prelude.part.drop()
+	j.prelude, next.prelude = frames{}, frames{}
+	making, err := f.memory.take(ctx, 2*size)
+	if err != nil {
+		return err
+	}
+	defer making.drop()
 	for e, err := range f.log.Read(ctx, f.key, next.position) {
 		if err != nil {
 			return err
@@ -136,16 +181,52 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 			break
 		}
 	}
-	return j.set(next)
+	return j.set(making, next)
 }
 
-// set sets the run to join, and its prelude.
-func (j *joiner) set(next joinable) error {
+// release forgets the run.
+func (j *joiner) release() {
+	j.prelude.part.drop()
+	j.live, j.prelude = nil, frames{}
+	if j.part != nil {
+		j.part.resize(j.size())
+	}
+}
+
+// What a restored run needs for each byte and each object of its prelude, and a
+// restore.Thread for each run. The figures were measured, and are those of the worst cases.
+const (
+	liveBytes   = 3
+	objectBytes = 300
+	runBytes    = 1 << 10
+)
+
+// size returns the memory of thread and live.
+func (j *joiner) size() int {
+	n := 0
+	if j.thread != nil {
+		n += runBytes * len(j.thread.Graph.Nodes)
+	}
+	if j.live != nil {
+		// In strings, quotes are escaped.
+		n += liveBytes*len(j.prelude.text) + objectBytes*bytes.Count(j.prelude.text, []byte(`{"`))
+	}
+	return n
+}
+
+// set sets the run to join, and its prelude. The memory for that was taken as far as it was
+// known, and goes back to others.
+func (j *joiner) set(making *part, next joinable) error {
 	events, err := j.live.Prelude()
 	if err != nil {
+		j.release()
 		return err
 	}
-	next.prelude = frames{}
+	size := 0
+	for _, data := range events {
+		size += len(data) + len("id: 9223372036854775807\ndata: \n\n")
+	}
+	next.prelude = frames{text: make([]byte, 0, size)}
 	for i, data := range events {
 		id := ""
 		if i == len(events)-1 {
@@ -155,6 +236,19 @@ func (j *joiner) set(next joinable) error {
 	}
 	next.terminal = j.live.Ended()
 	j.joinable = next
+	if j.ended {
+		j.live = nil
+	}
+	m := making.memory
+	making.resize(0)
+	j.prelude.part = m.add(j.prelude.size())
+	if j.part.resize(j.size()); m.over() {
+		if m.evict(func() bool { return !m.over() }); m.over() {
+			j.start = 0
+			j.release()
+			return ErrMemory
+		}
+	}
 	return nil
 }
 

@@ -14,6 +14,9 @@ import (
 const (
 	maxPageBytes   = 128 << 10
 	maxPageEntries = 1000
+	// smallBytes is the memory of the largest page with several entries. The text can have
+	// grown to twice its length.
+	smallBytes = 2*maxPageBytes + maxPageEntries*2*int(unsafe.Sizeof(entry{})) + 1<<10
 )
 
 // page has consecutive entries of a thread. Bytes of text and entries never change once
@@ -23,6 +26,7 @@ type page struct {
 	start   int   // where the text of the first entry begins
 	text    []byte
 	entries []entry
+	part    *part // the memory; whoever gets a page from a feed holds it
 }
 
 // entry is an entry of a thread. Its text ends at end, and begins where that of the entry

@@ -24,14 +24,22 @@ type reader struct {
 	yield           func([]byte, error) bool
 	idle            *time.Timer // nil if Settings.Idle is 0; reset when something is sent
 	caughtUp        bool        // it had all entries of the thread at some time
+	held            *part       // what the reader is taking
+}
+
+// hold holds a part, which the caller holds, in place of the one before it.
+func (r *reader) hold(p *part) {
+	r.held.drop()
+	r.held = p
 }
 
 // errStopped means that the caller of an iteration stopped it.
 var errStopped = errors.New("the iteration was stopped")
 
 // next returns the next entries, and sends an empty text whenever the reader was idle. The
-// error is io.EOF at the end.
+// error is io.EOF at the end. The entries are valid until the reader takes something else.
 func (r *reader) next() (page, error) {
+	r.hold(nil)
 	for {
 		if r.position >= r.until {
 			return page{}, io.EOF
@@ -49,6 +57,7 @@ func (r *reader) next() (page, error) {
 			return page{}, err
 		}
 		if len(p.entries) > 0 {
+			r.hold(p.part)
 			return p.to(r.until), nil
 		}
 		if err := r.wait(changed); err != nil {
@@ -134,7 +143,7 @@ func (r *reader) join() error {
 	f := h.feeds[r.key]
 	if f == nil {
 		f = &feed{
-			log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown,
+			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: make(chan struct{}, 1), last: unknown,
 			runs: make(map[int64]*compacted), compacting: make(chan struct{}, 1), working: h.working,
 			joiner: joiner{busy: make(chan struct{}, 1)}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
 		}
@@ -168,7 +177,8 @@ func (r *reader) catchUp() error {
 		return ignoreNoThread(err)
 	}
 	for {
-		_, changed, err := r.feed.after(t.Last - 1)
+		p, changed, err := r.feed.after(t.Last - 1)
+		p.part.drop()
 		if err != nil || changed == nil {
 			return err
 		}
@@ -183,6 +193,7 @@ func (r *reader) catchUp() error {
 
 // close ends the iteration. The last reader of a thread ends its follower.
 func (r *reader) close() {
+	r.hold(nil)
 	if r.idle != nil {
 		r.idle.Stop()
 	}

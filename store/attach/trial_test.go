@@ -206,8 +206,13 @@ func trial(t *testing.T, log store.Log, seed uint64) {
 	if r.IntN(3) == 0 {
 		behind = &failing{Log: log, rand: rand.New(rand.NewPCG(seed, 1))}
 	}
-	h := New(behind, Settings{WindowBytes: []int{1, 2000, 20000, 0}[r.IntN(4)]})
-	defer h.Close()
+	h := New(behind, Settings{WindowBytes: []int{1, 2000, 20000, 0}[r.IntN(4)], MemoryBytes: []int64{1 << 20, 0}[r.IntN(2)]})
+	defer func() {
+		h.Close()
+		if s := h.Stats(); s != (Stats{}) {
+			t.Errorf("at the end: %+v", s)
+		}
+	}()
 	early := r.IntN(4)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

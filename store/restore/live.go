@@ -32,6 +32,7 @@ func (t *Thread) Live(ctx context.Context, n *lineage.Node) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.input = nil // it may be large, and only Result needs it
 	return &Live{p, r.Start, r.Last}, nil
 }
 
