@@ -253,3 +253,22 @@ func TestSlowReader(t *testing.T) {
 	same(t, answer.text(), "")
 	same(t, p.ended(1), serve.Finished)
 }
+
+// What readers receive has a limit of memory. A reader for whom nothing is left is refused,
+// or its response breaks off if that has begun.
+func TestReaderBytes(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	entry := store.Entry{Stream: "s", Kind: store.Event, Data: []byte(started("t", "r"))}
+	if _, err := log.Append(t.Context(), store.Key{Thread: "t"}, 0, []store.Entry{entry}); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, log, nil, serve.Settings{ReaderBytes: 1})
+	refused := p.post("/threads/t/connect", input("t", "x"))
+	same(t, refused.header.Get("Retry-After"), "1")
+	refused.want(http.StatusServiceUnavailable, `"code":"overloaded"`)
+	same(t, p.get("/threads/t/events").broken(), "")
+	same(t, p.server.Stats().Bytes, 0)
+	p.stop()
+	start(t, log, nil, serve.Settings{}).post("/threads/t/connect", input("t", "x")).event()
+}

@@ -53,7 +53,7 @@ const (
 	MediaType        = Refusal(guard.MediaType)    // the body is not JSON
 	BodyTooLarge     = Refusal(guard.BodyTooLarge) // the body is too large
 	BodyTimeout      = Refusal(guard.BodyTimeout)  // the body did not arrive in time
-	Overloaded       = Refusal(guard.Overloaded)   // too many bodies are being read
+	Overloaded       = Refusal(guard.Overloaded)   // too much memory is in use
 )
 
 // status returns the HTTP status of a refusal.
@@ -209,7 +209,7 @@ func refusalOf(err error) (Refusal, bool) {
 		code Refusal
 	}{
 		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable},
-		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {restore.ErrPosition, InvalidQuery},
+		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
 		{runs.ErrThreads, TooManyThreads}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},

@@ -59,7 +59,7 @@ func New(s Settings) (*Server, error) {
 			return nil, err
 		}
 	}
-	v.hub = attach.New(s.Log, attach.Settings{Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered})
+	v.hub = attach.New(s.Log, attach.Settings{MemoryBytes: s.ReaderBytes, Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered})
 	return v, nil
 }
 
@@ -116,7 +116,7 @@ type Stats struct {
 	// Runs is the number of active runs.
 	Runs int
 	// Threads and Readers count the threads that are followed, and who follows them, and
-	// Bytes is the memory for their events. Each active run follows its thread.
+	// Bytes is the memory that Settings.ReaderBytes limits. Each active run follows its thread.
 	Threads, Readers int
 	Bytes            int64
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/attach"
 	"github.com/p20export/p20export/store/restore"
 )
 
@@ -41,6 +42,10 @@ type Settings struct {
 	// ReaderTimeout is the time that a client may take to accept what is written to it.
 	// Zero means DefaultReaderTimeout.
 	ReaderTimeout time.Duration
+	// ReaderBytes limits the memory for what readers receive: events, conversations and
+	// compacted runs of all threads together. A reader for whom too little is left is
+	// refused. Zero means DefaultReaderBytes.
+	ReaderBytes int64
 	// Logger receives messages about runs, without their content. Nil means none.
 	Logger *slog.Logger
 	// Observer receives events. It may be nil.
@@ -62,6 +67,9 @@ const (
 	DefaultReaderTimeout = 30 * time.Second
 )
 
+// DefaultReaderBytes is the limit if Settings.ReaderBytes is zero.
+const DefaultReaderBytes = attach.DefaultMemoryBytes
+
 // normalize checks the settings and replaces zero values with the defaults.
 func (s *Settings) normalize() error {
 	if s.Log == nil {
@@ -72,7 +80,7 @@ func (s *Settings) normalize() error {
 			return fmt.Errorf("the agent %q has no name or no URL", name)
 		}
 	}
-	if s.Idle < 0 || s.ReaderTimeout < 0 {
+	if s.Idle < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
 		return errors.New("a limit is negative")
 	}
 	s.Idle = cmp.Or(s.Idle, DefaultIdle)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/serve"
@@ -39,11 +40,12 @@ type serveFlags struct {
 
 	runs, queued, threads, readers int64
 	tenantRuns, tenantReaders      int64
+	readerBytes, eventBytes        int64
 	readerTime                     time.Duration
 }
 
 func newServe() *cobra.Command {
-	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerTime: serve.DefaultReaderTimeout}
+	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerBytes: serve.DefaultReaderBytes, eventBytes: proxy.DefaultEventBytes, readerTime: serve.DefaultReaderTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve --store URL --listen ADDRESS [--upstream NAME=URL]...",
 		Short: "Run agents so that clients can leave, join and come back",
@@ -129,9 +131,11 @@ Standard error has no content of messages and no header values.
 	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (default: no limit)")
 	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`")
 	flags.Var(cli.Number(&fl.tenantReaders, "readers"), "max-tenant-readers", "refuse readers of a tenant while it has `N` (default: as --max-readers)")
+	flags.Var(cli.Number(&fl.readerBytes, "bytes"), "reader-bytes", "refuse readers that need more than `BYTES` of memory together")
+	flags.Var(cli.Number(&fl.eventBytes, "bytes"), "event-bytes", "let unfinished events of agents have this many `BYTES` together")
 	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`; it can join again")
 	cli.Complete(cmd, "thread-policy", policyRefuse, policyQueue)
-	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-timeout"} {
+	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-bytes", "event-bytes", "reader-timeout"} {
 		cli.Complete(cmd, name)
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

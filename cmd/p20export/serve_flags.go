@@ -99,7 +99,7 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	case fl.proxies != nil && fl.store.tenant != "":
 		return errors.New("give either --tenant or --trusted-proxy: the proxy names the tenant of each request")
 	}
-	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-tenant-runs", "max-threads"} {
+	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-tenant-runs", "max-threads", "event-bytes"} {
 		if len(fl.upstreams) == 0 && changed(name) {
 			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run", name)
 		}
@@ -118,8 +118,8 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 	s = serve.Settings{
 		Queue:         fl.policy == policyQueue,
 		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},
-		ReaderTimeout: fl.readerTime,
-		Exchanges:     proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs)},
+		ReaderTimeout: fl.readerTime, ReaderBytes: fl.readerBytes,
+		Exchanges: proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs), EventBytes: fl.eventBytes},
 		Guard: serve.GuardSettings{
 			TokenFile: fl.tokens, Tenant: fl.store.tenant,
 			AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,

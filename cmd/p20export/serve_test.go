@@ -45,6 +45,8 @@ func TestServeRefuses(t *testing.T) {
 		{"--reader-timeout 0s", 2, "--reader-timeout must be positive, such as 30s"},
 		{"--max-runs 0", 2, `"--max-runs" flag: must be a number of runs, at least 1`},
 		{"--max-readers x", 2, `"--max-readers" flag: must be a number of readers, at least 1`},
+		{"--reader-bytes 0", 2, `"--reader-bytes" flag: must be a number of bytes, at least 1`},
+		{"--event-bytes 1k", 2, `"--event-bytes" flag: must be a number of bytes, at least 1`},
 		{"--max-threads -1", 2, `"--max-threads" flag: must be a number of threads, at least 1`},
 		{"--token-file=", 2, "--token-file is empty; name the file with the tokens"},
 		{"--token-file file --tenant a", 2, "give either --tenant or --token-file: the file names the tenant of each token"},
@@ -94,6 +96,7 @@ func TestServeRefuses(t *testing.T) {
 	// Without agents, serve only reads.
 	for args, want := range map[string]string{
 		"--captures c":                     "--captures needs --upstream NAME=URL, which names an agent to run",
+		"--event-bytes 5":                  "--event-bytes needs --upstream NAME=URL",
 		"--thread-policy queue":            "--thread-policy needs --upstream NAME=URL",
 		"--run-timeout 5s --max-runs 3":    "--run-timeout needs --upstream NAME=URL",
 		"":                                 "next: check --store",

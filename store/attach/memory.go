@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// DefaultMemoryBytes is the limit of a Hub if Settings.MemoryBytes is 0. It is enough to join
-// a conversation of the greatest size that package reduce allows.
+// DefaultMemoryBytes is the limit of a Hub if Settings.MemoryBytes is 0. It is enough to read
+// the largest events, and to join a run whose conversation has 40 MB.
 const DefaultMemoryBytes = 256 << 20
 
 // ErrMemory means that what a reader needs did not fit into Settings.MemoryBytes, because of
