@@ -69,7 +69,7 @@ var floors = map[string][]string{
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},
 	"serve":                                  {"serve/internal/guard", "serve/internal/runs", "store/attach", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
-	"store/attach":                           {"store/restore", "store", "envelope/compact", "envelope/lineage", "envelope/reduce", "envelope/event/names", "envelope", "capture"},
+	"store/attach":                           {"store/restore", "store", "envelope/compact", "envelope/sequence", "envelope/lineage", "envelope/reduce", "envelope/event/names", "envelope", "capture"},
 	"serve/internal/runs":                    {"store/attach", "store/transfer", "store", "capture/proxy", "capture", "envelope"},
 	"store/storetest":                        {"store"},
 	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store/internal/leases", "store"},

@@ -2,10 +2,12 @@ package servetest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/store"
 )
 
@@ -100,10 +102,18 @@ func after(entries []*store.Entry, position int64) []*store.Entry {
 	return entries[i:]
 }
 
-// compacted returns the compacted events of a run up to a position.
+// compacted returns the compacted events of a run up to a position. A client must accept them.
 func (r *run) compacted(last int64) (events []string, err error) {
+	checker := sequence.New(sequence.Options{})
 	c := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
 		events = append(events, string(data))
+		e, err := envelope.ReadEvent(data)
+		if err != nil {
+			return err
+		}
+		for _, f := range checker.Event(e) {
+			return fmt.Errorf("compacted event %d of run %d: %w", len(events), r.first.Position, f)
+		}
 		return nil
 	})
 	for _, e := range r.entries {
@@ -120,4 +130,12 @@ func (r *run) compacted(last int64) (events []string, err error) {
 	}
 	err = c.End()
 	return events, err
+}
+
+// compacts reports whether there is a run whose compacted form a client accepts.
+func (th *thread) compacts() bool {
+	return slices.ContainsFunc(th.runs, func(r *run) bool {
+		_, err := r.compacted(r.entries[len(r.entries)-1].Position)
+		return err == nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -196,15 +197,27 @@ func (f *feed) scan(ctx context.Context, start int64) (c *compacted, isCompact b
 	}
 }
 
-// errTooLong means that the compacted form of a run is too long.
-var errTooLong = errors.New("the compacted form is too long")
+// Reasons why the compacted form of a run is not used.
+var (
+	errTooLong = errors.New("the compacted form is too long")
+	errRefused = errors.New("a client refuses the compacted form")
+)
 
 // compact sets the compacted form of a run, unless it cannot be compacted: if an event is
-// not valid or a limit is exceeded.
+// not valid, a limit is exceeded, or a client would refuse the form. It refuses that of a run
+// that failed while a message was open, because the message then follows the end of the run.
 func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 	var events [][]byte
 	size := 0
+	checker := sequence.New(sequence.Options{})
 	compactor := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
+		e, err := envelope.ReadEvent(data)
+		if err != nil {
+			return err
+		}
+		if len(checker.Event(e)) > 0 {
+			return errRefused
+		}
 		events = append(events, append([]byte(nil), data...))
 		if size += len(data); size > maxFormBytes {
 			return errTooLong
@@ -250,7 +263,7 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 
 // ignoreFinding returns nil for an error that says why a run cannot be compacted.
 func ignoreFinding(err error) error {
-	if _, ok := finding.FromError(err); ok || errors.Is(err, errTooLong) {
+	if _, ok := finding.FromError(err); ok || errors.Is(err, errTooLong) || errors.Is(err, errRefused) {
 		return nil
 	}
 	return err

@@ -31,6 +31,8 @@ const (
 	two      = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"b"}`
 	both     = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"ab"}`
 	ended    = `{"type":"TEXT_MESSAGE_END","messageId":"m"}`
+	failed   = `{"type":"RUN_ERROR","message":"no"}`
+	state    = `{"type":"STATE_SNAPSHOT","snapshot":{}}`
 )
 
 func TestCompact(t *testing.T) {
@@ -57,6 +59,11 @@ func TestCompact(t *testing.T) {
 		"ended after another stream":     {entries: append(events("a", run...), event("b", "x"), end("a")), want: raw(2, append(run, "x")...)},
 		"interrupted by another stream":  {entries: append(append(events("a", run[:3]...), event("b", "x")), append(events("a", run[3:]...), end("a"))...), want: raw(2, append(append(append([]string{}, run[:3]...), "x"), run[3:]...)...)},
 		"an event that is not JSON":      {entries: append(events("a", started, begin, one, two, "{", finished), end("a")), want: raw(2, started, begin, one, two, "{", finished)},
+		"an error after its messages":    {entries: append(events("a", started, begin, one, two, ended, failed), end("a")), want: sse("1.1", started, "1.2", begin, "1.3", both, "1.4", ended, 7, failed)},
+		"an error in a message":          {entries: append(events("a", started, begin, one, two, failed), end("a")), want: raw(2, started, begin, one, two, failed)},
+		"a closing in a message":         {entries: append(events("a", started, begin, one, two), closing("a", failed), end("a")), want: raw(2, started, begin, one, two, failed)},
+		"an event after an error":        {entries: append(events("a", append(run[:5:5], failed, state)...), end("a")), want: raw(2, append(run[:5:5], failed, state)...)},
+		"a message that is open":         {entries: append(events("a", started, begin, one, two), end("a")), want: sse("1.1", started, "1.2", begin, 5, both)},
 		"from within the run":            {after: Cursor{Position: 2}, entries: append(events("a", run...), end("a")), want: raw(3, run[1:]...)},
 		"from within the form":           {after: Cursor{1, 3}, entries: append(events("a", run...), end("a")), want: sse("1.4", ended, 7, finished)},
 		"after the last but one":         {after: Cursor{1, 4}, entries: append(events("a", run...), end("a")), want: sse(7, finished)},
