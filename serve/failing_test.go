@@ -117,6 +117,34 @@ func TestLogAwayForLong(t *testing.T) {
 	same(t, p.seen.orphans, 1)
 }
 
+// A server that has to stop does not wait for a log that fails. The next one closes the run.
+func TestLogAwayAtDrain(t *testing.T) {
+	t.Parallel()
+	log := &failing{Log: newMemory(t)}
+	a := newAgent(t)
+	p := start(t, log, a, serve.Settings{})
+	c, answer := p.begin(a, "t", "r")
+	log.away.Store(true)
+	c.send(step(1))
+	p.seen.until(t, "appends fail", func() bool { return p.seen.failed > 0 })
+	ctx, cut := context.WithCancel(t.Context())
+	cut()
+	var e *serve.DrainError
+	if err := p.server.Drain(ctx); !errors.As(err, &e) || e.Ended != 1 {
+		t.Error(err)
+	}
+	p.seen.mu.Lock()
+	same(t, p.seen.outcomes, []serve.Outcome{serve.NotStored})
+	p.seen.mu.Unlock()
+	answer.broken()
+	log.away.Store(false)
+	p.stop()
+	next := start(t, log, a, serve.Settings{})
+	next.post("/threads/t/runs/r/cancel", "").want(http.StatusConflict, "run_ended")
+	list := entries(t, log, "t")
+	same(t, list[len(list)-1], "end error")
+}
+
 // A thread that is deleted ends its run.
 func TestDeleted(t *testing.T) {
 	t.Parallel()

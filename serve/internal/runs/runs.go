@@ -23,7 +23,9 @@ type Runs struct {
 	stop context.CancelFunc
 	// draining is closed when Drain begins.
 	draining chan struct{}
-	working  sync.WaitGroup // the runs and the search for orphans
+	// cut is closed when Drain ends the active runs.
+	cut     chan struct{}
+	working sync.WaitGroup // the runs and the search for orphans
 
 	threads threads
 
@@ -33,7 +35,6 @@ type Runs struct {
 	starting map[string]int
 	total    int
 	drained  bool // Drain or Close was called
-	cut      bool // active runs are cut
 	lines    map[store.Key]*line
 	queued   int
 	waiting  int64 // bytes of the requests that wait
@@ -60,7 +61,7 @@ func New(ctx context.Context, s Settings) (*Runs, error) {
 		return nil, errors.New("the log has no leases")
 	}
 	r := &Runs{
-		settings: s, log: s.Log, draining: make(chan struct{}),
+		settings: s, log: s.Log, draining: make(chan struct{}), cut: make(chan struct{}),
 		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{},
 	}
 	r.threads.limit = s.Limits.Threads
@@ -131,7 +132,7 @@ func (r *Runs) add(x *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active[x.key] = x
-	if r.cut {
+	if isClosed(r.cut) {
 		x.cancel(errShutDown)
 	}
 }
@@ -176,7 +177,8 @@ func (r *Runs) Active() int {
 const drainGrace = 10 * time.Second
 
 // Drain refuses new runs, also those that wait, and waits for the active ones. When ctx is
-// done it closes those that are left, and returns their number.
+// done it closes those that are left, and returns their number. If the log fails then, they
+// are not closed: their time to wait for it is over. The next process closes them.
 func (r *Runs) Drain(ctx context.Context) (cut int) {
 	r.mu.Lock()
 	if !r.drained {
@@ -192,7 +194,10 @@ func (r *Runs) Drain(ctx context.Context) (cut int) {
 	case <-ctx.Done():
 	}
 	r.mu.Lock()
-	cut, r.cut = len(r.active), true
+	cut = len(r.active)
+	if !isClosed(r.cut) {
+		close(r.cut)
+	}
 	for _, x := range r.active {
 		x.cancel(errShutDown)
 	}
@@ -200,8 +205,19 @@ func (r *Runs) Drain(ctx context.Context) (cut int) {
 	select {
 	case <-done:
 	case <-time.After(drainGrace):
+		r.stop() // the log does not answer
 	}
 	return cut
+}
+
+// isClosed reports whether a channel on which nothing is sent is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close ends all work at once, without closing runs, and gives back the leases. Call Drain

@@ -38,9 +38,10 @@ type writer struct {
 	stream   *transfer.Stream
 	observer Observer
 	log      *slog.Logger
-	most     time.Duration // Limits.StoreTimeout
-	waiting  int           // events that were not appended yet
-	began    time.Time     // when the first of them was added
+	most     time.Duration   // Limits.StoreTimeout
+	cut      <-chan struct{} // closed when the process waits no longer for a log that fails
+	waiting  int             // events that were not appended yet
+	began    time.Time       // when the first of them was added
 }
 
 // event adds an event.
@@ -79,10 +80,12 @@ func (w *writer) flush() error {
 }
 
 // persist calls an operation on the log until it succeeds, until its error is one that
-// remains, or until the log has failed for too long. The error is then an *appendError.
+// remains, or until the log has failed for too long. The error is then an *appendError. After
+// w.cut is closed, it tries once.
 func (w *writer) persist(do func(context.Context) error) error {
 	var since time.Time
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
+		last := isClosed(w.cut)
 		ctx, cancel := context.WithTimeout(w.ctx, appendTime)
 		err := do(ctx)
 		cancel()
@@ -102,12 +105,13 @@ func (w *writer) persist(do func(context.Context) error) error {
 			since = time.Now()
 			w.log.Warn("events cannot be appended to the log; the run waits for it", "error", err)
 		}
-		if time.Since(since) >= w.most {
+		if last || time.Since(since) >= w.most {
 			w.log.Error("the log failed for too long; the run is ended, and closed in the log when that works again", "failed_for", time.Since(since), "error", err)
 			return &appendError{fmt.Errorf("%w: %w", errStoreTimeout, err)}
 		}
 		select {
 		case <-w.ctx.Done():
+		case <-w.cut:
 		case <-time.After(pause):
 		}
 	}
