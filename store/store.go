@@ -36,8 +36,8 @@ type Log interface {
 	// iteration yields all entries or ends with ErrDeleted.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Events returns the entries of a thread after a position and up to another that are
-	// events or closing events of the given types. Where they are few, it is faster than
-	// Read. Otherwise it is like Read.
+	// events or closing events of the given types, or of all types if there are none. It does
+	// not read the data of other entries, if they are not packed. Otherwise it is like Read.
 	Events(ctx context.Context, key Key, after, to int64, types []string) iter.Seq2[*Entry, error]
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration

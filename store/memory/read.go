@@ -95,7 +95,7 @@ func (l *Log) Events(ctx context.Context, key store.Key, after, to int64, types 
 		}
 		var r reader
 		r.each(ctx, entries[:min(max(to-after, 0), int64(len(entries)))], after, func(e *entry) bool {
-			return (e.kind == store.Event || e.kind == store.Closing) && slices.Contains(types, e.typ)
+			return (e.kind == store.Event || e.kind == store.Closing) && (len(types) == 0 || slices.Contains(types, e.typ))
 		}, yield)
 	}
 }

@@ -20,23 +20,26 @@ const (
 
 // outline has the events of earlier runs that create, remove and move messages. The requests
 // of these runs are not read, because each has the whole conversation: they would be the most
-// of a long thread.
+// of a long thread. So it lacks the messages that only requests have.
 type outline struct {
 	thread   *Thread
 	path     []*lineage.Node
 	reducer  *reduce.Reducer
 	reader   *envelope.Reader
-	started  *envelope.Event // RUN_STARTED without members
-	runs     []int           // the index in path of the run with each number of the Reducer
+	begun    []int           // how many requests there were before, by reduce.Message.Run
+	asked    []int           // the index in path of the run of each of these requests
 	streamed map[string]bool // the ids of messages that events other than snapshots created
+	to       int64           // the last position that counts
 	bytes    int             // of the requests that were read
-	last     map[int]string  // the id of the last message of requests, by the number of the run
+	request  int             // the last of the requests that was read, from 1
+	ids      []string        // of its messages
 }
 
-// outlined are the types of the events of an outline, without those of reasoning.
+// outlined are the types of the events that an outline needs if it need not have the texts of
+// reasoning.
 func outlined() []string {
 	return []string{
-		names.TextMessageStart, names.TextMessageChunk, names.ToolCallStart, names.ToolCallChunk, names.ToolCallResult,
+		names.RunStarted, names.TextMessageStart, names.TextMessageChunk, names.ToolCallStart, names.ToolCallChunk, names.ToolCallResult,
 		names.ReasoningMessageStart, names.ReasoningMessageChunk,
 		names.ActivitySnapshot, names.ActivityDelta, names.MessagesSnapshot,
 	}
@@ -53,68 +56,58 @@ func (t *Thread) outline(ctx context.Context, path []*lineage.Node, to int64, re
 	}
 	o := &outline{
 		thread: t, path: path[first:], reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), reader: envelope.NewReader(),
-		runs: []int{0}, streamed: make(map[string]bool), last: make(map[int]string),
+		begun: []int{0}, streamed: make(map[string]bool), to: to,
 	}
-	var err error
-	if o.started, err = envelope.ReadEvent([]byte(`{"type":"` + names.RunStarted + `"}`)); err != nil {
-		return nil, err
-	}
-	request, err := o.request(ctx, 0)
+	request, err := o.readRequest(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	if request != nil {
 		o.reducer.Seed(request)
 	} else {
-		o.begin(0)
+		o.asked = []int{0}
 	}
-	types := outlined()
-	if reasoning {
-		types = append(types, names.ReasoningMessageContent, names.ReasoningMessageEnd, names.ReasoningEncryptedValue)
+	var types []string // all, because other events end chunks
+	if !reasoning {
+		types = outlined()
 	}
-	return o, o.read(ctx, to, types)
+	return o, o.read(ctx, types)
 }
 
 // read reads the events of the runs.
-func (o *outline) read(ctx context.Context, to int64, types []string) error {
+func (o *outline) read(ctx context.Context, types []string) error {
 	t, at := o.thread, 0
 	index := make(map[int64]int, len(o.path))
 	for i, n := range o.path {
 		index[t.runs[n.Index].Start] = i
 	}
-	for e, err := range t.log.Events(ctx, t.Key, t.runs[o.path[0].Index].Start-1, to, types) {
+	for e, err := range t.log.Events(ctx, t.Key, t.runs[o.path[0].Index].Start-1, o.to, types) {
 		if err != nil {
 			return err
 		}
 		i, ok := index[e.Run]
-		if !ok || i < at || i+1 < len(o.path) && e.Position >= t.runs[o.path[i+1].Index].Start {
-			continue // of another branch, or after its run was continued
+		if !ok || i < at {
+			continue // of another branch, or after the run was continued
 		}
-		for ; at < i; at++ {
-			o.begin(at + 1)
-		}
+		at = i
 		if ev, err := o.reader.Read(e.Data); err == nil {
-			o.event(ev)
+			o.event(i, ev)
 		}
-	}
-	for ; at < len(o.path)-1; at++ {
-		o.begin(at + 1)
 	}
 	return nil
 }
 
-// begin begins a run that may have a request, and so messages that are not known.
-func (o *outline) begin(i int) {
-	r := &o.thread.runs[o.path[i].Index]
-	if i > 0 && r.Input == 0 && r.Stream == o.thread.runs[o.path[i-1].Index].Stream {
-		return
-	}
-	o.runs = append(o.runs, i)
-	o.reducer.Event(o.started)
-}
-
-func (o *outline) event(e *envelope.Event) {
+// event applies an event of a run.
+func (o *outline) event(i int, e *envelope.Event) {
 	switch e.Type {
+	case names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+		return // each client has another id for their message
+	case names.RunStarted:
+		r := &o.thread.runs[o.path[i].Index]
+		if i > 0 && (r.Input != 0 || r.Stream != o.thread.runs[o.path[i-1].Index].Stream) {
+			o.asked = append(o.asked, i)
+		}
+		o.begun = append(o.begun, len(o.asked))
 	case names.TextMessageStart, names.TextMessageChunk, names.ToolCallResult:
 		id, _ := e.Get("messageId")
 		if id.Kind == envelope.StringValue {
@@ -125,8 +118,8 @@ func (o *outline) event(e *envelope.Event) {
 	o.reducer.Event(e)
 }
 
-// request returns the request of a run, or nil if it says nothing or is too large.
-func (o *outline) request(ctx context.Context, i int) ([]byte, error) {
+// readRequest returns the request of a run, or nil if it says nothing or is too large.
+func (o *outline) readRequest(ctx context.Context, i int) ([]byte, error) {
 	r := &o.thread.runs[o.path[i].Index]
 	if r.Input == 0 || o.bytes > maxRequests {
 		return nil, nil

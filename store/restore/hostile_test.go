@@ -144,10 +144,10 @@ func TestFailures(t *testing.T) {
 		}
 		failures++
 	}
-	// Three runs, the entry, the request, what earlier runs have (the first request, two
-	// activities, and where the messages of the second request end), the run before it with
-	// its request, and the run.
-	if failures != 3+1+1+(1+2+1)+(1+3)+2 {
+	// Three runs, the entry, the request, what earlier runs have (the first request, four
+	// events, and where the messages of the second request end), the run before it with its
+	// request, and the run.
+	if failures != 3+1+1+(1+4+1)+(1+3)+2 {
 		t.Errorf("%d reads failed", failures)
 	}
 }

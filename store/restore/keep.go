@@ -59,41 +59,81 @@ func (f *full) omits(m *reduce.Message) bool {
 	return m.Role() == event.RoleActivity && !f.hasActivity || m.Role() == event.RoleReasoning && !f.hasReasoning
 }
 
+// known is a message of an outline.
+type known struct {
+	*reduce.Message
+	requests int  // how many there were before the message, or before what it was put behind
+	place    int  // its index in the request, or -1
+	omitted  bool // clients have it although the request omits it
+	// sure means that the message was created where the outline has it. Others are where a
+	// snapshot has them first, but may be of the request of the run.
+	sure bool
+	// moved means that it is a tool result which may have been put between others.
+	moved bool
+}
+
+// known returns the messages of the outline.
+func (o *outline) known(f *full) (all []known) {
+	for m := range o.reducer.All {
+		k := known{Message: m, requests: o.begun[m.Run()], place: -1, omitted: f.omits(m)}
+		if at, ok := f.byID[m.ID()]; ok {
+			k.place = at
+		}
+		switch m.Role() {
+		case event.RoleAssistant, event.RoleActivity, event.RoleReasoning:
+			k.sure = true
+		default:
+			k.sure = k.requests == 0 || o.streamed[m.ID()]
+		}
+		if n := len(all); n > 0 && k.sure && m.Role() == event.RoleTool && all[n-1].requests < k.requests {
+			k.moved, k.requests = true, all[n-1].requests
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
 // kept is a message to put before one of the request.
 type kept struct {
-	at, run int
-	text    []byte
+	at, requests int
+	text         []byte
 }
 
 // merge returns the request with the messages of earlier runs that clients have although they
 // omit them, each where such a client has it: it stays right behind the message that it
 // follows, and is removed with it. It also returns what the runs and the request changed.
 func (o *outline) merge(ctx context.Context, f *full) ([]byte, reduce.Changes, error) {
-	var all []*reduce.Message
-	for m := range o.reducer.All {
-		all = append(all, m)
-	}
 	changes := o.reducer.Changes()
+	all := o.known(f)
 	var list []kept
-	for i, m := range all {
-		if !f.omits(m) {
+	p := placer{outline: o, full: f, all: all, after: -1}
+	for i := range all {
+		m := &all[i]
+		changes.Moved = changes.Moved || m.moved
+		if !m.omitted {
+			p.pass(i)
 			continue
 		}
-		at, err := o.place(ctx, f, all, i)
+		at, err := p.find(ctx, i)
 		if err != nil {
 			return nil, changes, err
 		}
 		if at >= 0 {
-			list = append(list, kept{at, m.Run(), m.AppendJSON(nil)})
+			list = append(list, kept{at, m.requests, m.AppendJSON(nil)})
 			continue
 		}
 		changes.AllActivities = changes.AllActivities || m.Role() == event.RoleActivity
 		changes.Reasoning = changes.Reasoning || m.Role() == event.RoleReasoning
 	}
 	slices.SortStableFunc(list, func(a, b kept) int { return a.at - b.at })
-	changes.Moved = changes.Moved || o.reducer.Full() || o.moves(f, all, list)
+	changes.Moved = changes.Moved || o.reducer.Full() || moves(f, all, list)
+	return f.with(list), changes, nil
+}
+
+// with returns the request with more messages, which are ordered.
+func (f *full) with(list []kept) []byte {
 	if len(list) == 0 {
-		return f.data, changes, nil
+		return f.data
 	}
 	text := append(slices.Clone(f.data[:f.start]), '[')
 	add := func(message []byte) {
@@ -110,124 +150,35 @@ func (o *outline) merge(ctx context.Context, f *full) ([]byte, reduce.Changes, e
 			add(f.messages[i].text)
 		}
 	}
-	return append(append(text, ']'), f.data[f.end:]...), changes, nil
-}
-
-// anchors reports whether the place of a message in the outline is the one that a client has
-// it at. Messages of a request are at the place where a snapshot has them first.
-func (o *outline) anchors(m *reduce.Message) bool {
-	switch m.Role() {
-	case event.RoleAssistant, event.RoleActivity, event.RoleReasoning:
-		return true
-	}
-	return o.streamed[m.ID()] || m.Run() == 0
-}
-
-// neighbor returns the nearest message before or after one that shows its place, and that the
-// request has if needed. It is nil if there is none.
-func (o *outline) neighbor(f *full, all []*reduce.Message, i, step int, needed bool) *reduce.Message {
-	for i += step; i >= 0 && i < len(all); i += step {
-		m := all[i]
-		if _, ok := f.byID[m.ID()]; o.anchors(m) && !f.omits(m) && (ok || !needed) {
-			return m
-		}
-	}
-	return nil
-}
-
-// place returns the index of the message of a request before which a message of the outline
-// belongs, or -1 if a client that sends the request does not have it any more.
-func (o *outline) place(ctx context.Context, f *full, all []*reduce.Message, i int) (int, error) {
-	run := all[i].Run()
-	left, right := o.neighbor(f, all, i, -1, false), o.neighbor(f, all, i, 1, false)
-	switch {
-	case left == nil && run == 0:
-		return 0, nil
-	case left != nil && left.Run() >= run:
-		if at, ok := f.byID[left.ID()]; ok {
-			return at + 1, nil
-		}
-		return -1, nil
-	case right != nil && right.Run() <= run: // it follows the request of its run
-		if at, ok := f.byID[right.ID()]; ok {
-			return at, nil
-		}
-		return -1, nil
-	}
-	// The run has no message that shows where the messages of its request end.
-	after, before, from, to := -1, len(f.messages), 0, len(o.runs)
-	if m := o.neighbor(f, all, i, -1, true); m != nil {
-		after, from = f.byID[m.ID()], m.Run()
-	}
-	if m := o.neighbor(f, all, i, 1, true); m != nil {
-		before, to = f.byID[m.ID()], m.Run()
-	}
-	if unknown := before - after - 1; unknown == 0 {
-		return before, nil
-	} else if unknown == to-from { // each request has one of them
-		return after + 1 + run - from, nil
-	}
-	id, ok, err := o.lastRequested(ctx, run)
-	if err != nil {
-		return 0, err
-	}
-	if ok {
-		if at, has := f.byID[id]; has {
-			return at + 1, nil
-		}
-		return -1, nil
-	}
-	return max(0, min(after+1+run-from, before)), nil
-}
-
-// lastRequested returns the id of the last message of the request of a run, by the number of
-// the run in the Reducer. It reports false if that is not known.
-func (o *outline) lastRequested(ctx context.Context, run int) (id string, ok bool, err error) {
-	if id, ok = o.last[run]; ok {
-		return id, true, nil
-	}
-	data, err := o.request(ctx, o.runs[run])
-	if err != nil || data == nil {
-		return "", false, err
-	}
-	f := readFull(data)
-	if f == nil || len(f.messages) == 0 {
-		return "", false, nil
-	}
-	id = f.messages[len(f.messages)-1].id
-	o.last[run] = id
-	return id, true, nil
+	return append(append(text, ']'), f.data[f.end:]...)
 }
 
 // moves reports whether a message precedes older ones, so that a client which left during an
 // earlier run has another order.
-func (o *outline) moves(f *full, all []*reduce.Message, list []kept) bool {
-	runs := make(map[string]int, len(all))
-	for _, m := range all {
-		if o.anchors(m) {
-			runs[m.ID()] = m.Run()
+func moves(f *full, all []known, list []kept) bool {
+	requests := make(map[string]int, len(all))
+	for i := range all {
+		if all[i].sure {
+			requests[all[i].ID()] = all[i].requests
 		}
 	}
-	last, unknown := 0, false
-	older := func(run int) bool {
-		older := run < last || unknown && run == last
-		last, unknown = run, false
+	last, asked := 0, false // asked: a message of a request followed
+	older := func(requests int) bool {
+		older := requests < last || asked && requests == last
+		last, asked = requests, false
 		return older
 	}
 	for i, m := range f.messages {
 		for ; len(list) > 0 && list[0].at == i; list = list[1:] {
-			if older(list[0].run) {
+			if older(list[0].requests) {
 				return true
 			}
 		}
-		switch run, ok := runs[m.id]; {
-		case ok && older(run):
+		n, ok := requests[m.id]
+		if ok && older(n) || !ok && (m.role == event.RoleAssistant || m.role == event.RoleReasoning) {
 			return true
-		case !ok && (m.role == event.RoleAssistant || m.role == event.RoleReasoning):
-			return true
-		case !ok:
-			unknown = true
 		}
+		asked = asked || !ok
 	}
-	return slices.ContainsFunc(list, func(k kept) bool { return older(k.run) })
+	return slices.ContainsFunc(list, func(k kept) bool { return older(k.requests) })
 }

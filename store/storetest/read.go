@@ -84,11 +84,11 @@ func readTypes(f *fixture) {
 		}
 	}
 	all := f.read(k, 0)
-	for _, types := range [][]string{{"CUSTOM"}, {"RUN_FINISHED", "RUN_STARTED"}, {"NONE"}, {""}} {
+	for _, types := range [][]string{{"CUSTOM"}, {"RUN_FINISHED", "RUN_STARTED"}, {"NONE"}, {""}, nil} {
 		for _, part := range [][2]int64{{-5, after + 5}, {0, after}, {100, 300}, {1403, 1404}, {after, after}, {50, 20}} {
 			var want []store.Entry
 			for _, e := range all {
-				if e.Kind == store.Event && slices.Contains(types, e.Type) && e.Position > part[0] && e.Position <= part[1] {
+				if e.Kind == store.Event && (types == nil || slices.Contains(types, e.Type)) && e.Position > part[0] && e.Position <= part[1] {
 					want = append(want, e)
 				}
 			}

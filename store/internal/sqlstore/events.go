@@ -63,7 +63,8 @@ func (r *reader) events(ctx context.Context, after, to int64, types []string, yi
 		after = end
 		for i := range r.page {
 			e := &r.page[i]
-			if (e.Kind == store.Event || e.Kind == store.Closing) && slices.Contains(types, e.Type) && !yield(e) {
+			selected := (e.Kind == store.Event || e.Kind == store.Closing) && (len(types) == 0 || slices.Contains(types, e.Type))
+			if selected && !yield(e) {
 				return nil
 			}
 		}
@@ -91,17 +92,18 @@ func (r *reader) nextPack(ctx context.Context, after int64) (first int64, err er
 // returns the position up to which it has all of them.
 func (r *reader) loadTyped(ctx context.Context, after, to int64, types []string) (int64, error) {
 	args := []any{r.thread, after, to}
-	var list strings.Builder
-	for i, name := range types {
-		if i > 0 {
-			list.WriteString(", ")
+	ofTypes := ""
+	if len(types) > 0 {
+		var list []string
+		for _, name := range types {
+			args = append(args, name)
+			list = append(list, fmt.Sprintf("$%d", len(args)))
 		}
-		args = append(args, name)
-		fmt.Fprintf(&list, "$%d", len(args))
+		ofTypes = " AND type IN (" + strings.Join(list, ", ") + ")"
 	}
 	rows, err := r.log.db.QueryContext(ctx, fmt.Sprintf(`SELECT position, run, stream_number, kind, type, arrived_at, data FROM entries
-		WHERE thread_id = $1 AND position > $2 AND position <= $3 AND kind IN (%d, %d) AND type IN (%s) ORDER BY position LIMIT %d`,
-		kindEvent, kindClosing, list.String(), typedEntries), args...)
+		WHERE thread_id = $1 AND position > $2 AND position <= $3 AND kind IN (%d, %d)%s ORDER BY position LIMIT %d`,
+		kindEvent, kindClosing, ofTypes, typedEntries), args...)
 	if err != nil {
 		return 0, err
 	}
