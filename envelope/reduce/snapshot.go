@@ -223,6 +223,10 @@ func (r *Reducer) Changes() Changes {
 	return c
 }
 
+// Follow makes the Reducer report changes that earlier events made, which another Reducer got.
+// It must be called before the first event.
+func (r *Reducer) Follow(earlier *Reducer, c Changes) { r.changes, r.removed = c, earlier.removed }
+
 // omit records what a snapshot removes if it omits it.
 func (c *Changes) omit(o *omission) {
 	c.Reasoning = c.Reasoning || o.hasReasoning

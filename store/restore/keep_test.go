@@ -28,9 +28,15 @@ type witness struct {
 	entries   []store.Entry
 	reducer   *reduce.Reducer
 	ends      []string   // its messages at the end of each run
-	seen      [][]string // its messages and state after some events
+	seen      []sight    // after some events
 	removed   []string   // what the user removed
 	serial    int
+}
+
+// sight is what a client has after some entries.
+type sight struct {
+	entries         int
+	messages, state string
 }
 
 var parent = regexp.MustCompile(`,"parentRunId":"[^"]*"`)
@@ -62,7 +68,7 @@ func witnessed(t *rapid.T, without judge.Feature) *witness {
 		w.add(run, store.Event, e)
 		apply(w.reducer, e)
 		if w.rand.IntN(4) == 0 {
-			w.seen = append(w.seen, []string{string(w.reducer.AppendMessages(nil)), string(w.reducer.AppendState(nil))})
+			w.seen = append(w.seen, sight{len(w.entries), string(w.reducer.AppendMessages(nil)), string(w.reducer.AppendState(nil))})
 		}
 	}
 	w.finish(run)
@@ -191,16 +197,19 @@ func TestWitnessJoins(t *testing.T) {
 				events = append(events, string(e.Data))
 			}
 		}
-		for i, seen := range append([][]string{{"[]", "{}"}}, w.seen...) {
+		for i, seen := range append([]sight{{0, "[]", "{}"}}, w.seen...) {
+			if seen.entries > cut {
+				break
+			}
 			client := reduce.New(reduce.Options{Dialect: reduce.Client})
-			if err := client.Restore([]byte(seen[0]), []byte(seen[1])); err != nil {
+			if err := client.Restore([]byte(seen.messages), []byte(seen.state)); err != nil {
 				rt.Fatal(err)
 			}
 			for _, e := range events {
 				apply(client, e)
 			}
 			if got, want := string(client.AppendMessages(nil)), w.ends[len(w.ends)-1]; !judge.Equal(got, want) {
-				rt.Fatalf("cut %d, client %d with\n%s\nmessages (-want +got)\n%s\nprelude\n%s\n%s", cut, i, seen[0], cmp.Diff(strings.Split(want, `},{`), strings.Split(got, `},{`)), strings.Join(events, "\n"), shownEntries(w.entries))
+				rt.Fatalf("cut %d, client %d with\n%s\nmessages (-want +got)\n%s\nprelude\n%s\n%s", cut, i, seen.messages, cmp.Diff(strings.Split(want, `},{`), strings.Split(got, `},{`)), strings.Join(events, "\n"), shownEntries(w.entries))
 			}
 		}
 	})

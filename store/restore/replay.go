@@ -90,9 +90,7 @@ func (p *replay) keep(ctx context.Context, path []*lineage.Node, from int, posit
 	}
 	var changes reduce.Changes
 	p.merged, changes, err = o.merge(ctx, f)
-	if p.join != nil {
-		p.join.Earlier(changes)
-	}
+	p.reducer.Follow(o.reducer, changes)
 	return err
 }
 
