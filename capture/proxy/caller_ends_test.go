@@ -84,7 +84,8 @@ func TestCallerEnds(t *testing.T) {
 		{"is compressed twice over", sse + "Content-Encoding: x-gzip\r\n" + closes + zip("data: a\n\n") + zip("data: b\n\n"), "a b", capture.EndEOF, "", true},
 		{"is compressed and damaged", sse + "Content-Encoding: gzip\r\n" + closes + zip(twoEvents)[:20] + "xxxxxxxxxxxx", "a", capture.EndError, "the response of the upstream cannot be decompressed", true},
 		{"is not compressed as it says", sse + "Content-Encoding: gzip\r\n" + closes + twoEvents, "", capture.EndError, "the response of the upstream cannot be decompressed", true},
-		{"is compressed in another way", sse + "Content-Encoding: br\r\n" + closes + twoEvents, "", capture.EndCancelled, "refused 200, 0 bytes: the upstream compressed its response although it was not asked to, and not with gzip or zstd", false},
+		{"is compressed in another way", sse + "Content-Encoding: br\r\n" + closes + twoEvents, "", capture.EndCancelled, "refused 200, 0 bytes: the upstream compressed its response although it was not asked to, and not with gzip", false},
+		{"is compressed with zstd", sse + "Content-Encoding: zstd\r\n" + closes + twoEvents, "", capture.EndCancelled, "refused 200, 0 bytes: the upstream compressed its response although it was not asked to, and not with gzip", false},
 
 		{"is JSON", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + closes + "[]", "", capture.EndCancelled, `refused 200, 0 bytes: the upstream answered with media type "application/json"; a stream of events has text/event-stream or application/x-ndjson`, false},
 		{"is protobuf", "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.ag-ui.event+proto\r\n" + closes + "\x00", "", capture.EndCancelled, `refused 200, 0 bytes: the upstream answered with media type "application/vnd.ag-ui.event+proto"; a stream of events has text/event-stream or application/x-ndjson`, false},

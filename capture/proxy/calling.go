@@ -46,6 +46,7 @@ var (
 	errStatus     = errors.New("the status is not that of a response")
 	errEventBytes = fmt.Errorf("an event has more than %d bytes", capture.MaxEventBytes)
 	errManyBytes  = errors.New("there is no room for an unfinished event")
+	errCoding     = errors.New("the coding of the response is not gzip")
 	errSlowBody   = errors.New("the body did not arrive in time")
 )
 
@@ -69,7 +70,7 @@ func (x *calling) run() error {
 	source := exchange.Source(capture.KindProxy, exchange.PublicURL(x.call.Upstream), "", x.response)
 	mediaType := exchange.MediaType(x.response.Header)
 	framing := exchange.Framing(mediaType)
-	decoded, undecodable := capture.Decode(x, (&capture.Manifest{Source: source}).Coding())
+	decoded, undecodable := x.decode((&capture.Manifest{Source: source}).Coding())
 	if undecodable == nil {
 		defer decoded.Close()
 	}
@@ -77,7 +78,7 @@ func (x *calling) run() error {
 	case status < 300 && framing != capture.SSE && framing != capture.NDJSON:
 		return x.refused(nil, fmt.Sprintf("the upstream answered with media type %s; a stream of events has %s or application/x-ndjson", finding.Quote(mediaType), exchange.EventStream))
 	case status < 300 && undecodable != nil:
-		return x.refused(nil, "the upstream compressed its response although it was not asked to, and not with gzip or zstd")
+		return x.refused(nil, "the upstream compressed its response although it was not asked to, and not with gzip")
 	case status < 300:
 		x.record(source, framing)
 		return x.pass(decoded, framing)
@@ -85,6 +86,15 @@ func (x *calling) run() error {
 		x.record(source, cmp.Or(framing, capture.Opaque))
 	}
 	return x.refused(decoded, fmt.Sprintf("the upstream answered with status %d", status))
+}
+
+// decode returns a reader that undoes the coding of the response. A few bytes of zstd can take
+// 8 MiB of memory in each exchange, so that is not decoded.
+func (x *calling) decode(coding string) (io.ReadCloser, error) {
+	if coding != "" && coding != "gzip" {
+		return nil, errCoding
+	}
+	return capture.Decode(x, coding)
 }
 
 // newRequest returns the request to the upstream.
