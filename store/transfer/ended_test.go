@@ -116,6 +116,20 @@ func TestImportClosed(t *testing.T) {
 			t.Errorf("the import has changed the log:\n%s", after)
 		}
 	})
+	t.Run("not stored to its end", func(t *testing.T) {
+		for _, end := range []capture.End{capture.EndStorage, capture.EndLimit} {
+			log := live(t, true)
+			before := dump(t, log)
+			dir := recording{name: "one", request: input("t", "r"), labels: labels, end: end}.write(t, all[:2]...)
+			row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
+			if want := (transfer.Part{Thread: "t", Found: 4, Surplus: 2, Last: 7}); row.Verdict != project.Written || !finding.Has(row.Findings, finding.LogHasMore) || row.Parts[0] != want {
+				t.Errorf("%s, want %+v", show(row), want)
+			}
+			if after := dump(t, log); after != before {
+				t.Errorf("the import has changed the log:\n%s", after)
+			}
+		}
+	})
 	t.Run("closed before the last events", func(t *testing.T) {
 		for name, labels := range map[string]map[string]string{"one": labels, "one-recovered": recovered} {
 			log := live(t, true)
