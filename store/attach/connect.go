@@ -7,10 +7,6 @@ import (
 	"github.com/p20export/p20export/store"
 )
 
-// maxLag is how many entries a prelude may be behind the thread. The reader gets these as
-// they are.
-const maxLag = 200
-
 // cut is the event that ends a run for a reader that joined it if the run has no last event
 // of its own. It is not in the log, and has no id.
 const cut = `{"type":"RUN_ERROR","message":"The run broke off: its stream ended, or began another run, before the run had ended.","code":"p20export.cut"}`

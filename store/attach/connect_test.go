@@ -266,7 +266,9 @@ func TestConnectFollows(t *testing.T) {
 	})
 }
 
-// A thousand readers that connect read the history once, and join near the end of the thread.
+// A thousand readers that connect read the history once, and what was added once for all that
+// connect at the same time. They join at the end of the thread: a prelude from before what a
+// client has already received would take its conversation back.
 func TestConnectShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +287,7 @@ func TestConnectShared(t *testing.T) {
 			}
 			synctest.Wait()
 			first := parse(t, readers[len(readers)-1].parts[0])
-			if at := parsePosition(t, first[len(first)-1].ID); at < last-maxLag {
+			if at := parsePosition(t, first[len(first)-1].ID); at != last {
 				t.Errorf("a reader joins at position %d of %d", at, last)
 			}
 			if n == 0 {
@@ -297,7 +299,7 @@ func TestConnectShared(t *testing.T) {
 			last += 50
 			synctest.Wait()
 		}
-		if more := log.reads - reads; reads > 5 || more > 2 {
+		if more := log.reads - reads; reads > 5 || more > 9 {
 			t.Errorf("the log was read %d times, and then %d times", reads, more)
 		}
 		appendTo(t, log, run("a")[3:]...)
@@ -331,7 +333,7 @@ func TestConnectLater(t *testing.T) {
 				first := read(h.Connect(t.Context(), key(), false))
 				keep := read(h.Events(t.Context(), key(), EventOptions{Follow: true}))
 				synctest.Wait()
-				for range maxLag {
+				for range 200 {
 					appendTo(t, log, run("a")[2])
 				}
 				appendTo(t, log, test.rest...)

@@ -44,10 +44,14 @@ func (j *joiner) reset() {
 	j.thread, j.live, j.part, j.joinable = nil, nil, nil, joinable{}
 }
 
-// joinable returns the run that started last, if that was after joined. The caller holds the
-// prelude.
+// joinable returns the run that started last, if that was after joined, with all entries that
+// the follower has. Readers that wait for the same prelude share it. The caller holds it.
 func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
 	j := &f.joiner
+	f.mu.Lock()
+	// The client may have received this before. Its conversation must not go back.
+	least := f.last
+	f.mu.Unlock()
 	if err := enter(ctx, j.busy); err != nil {
 		return joinable{}, err
 	}
@@ -78,7 +82,7 @@ func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
 		return joinable{known: j.known}, nil
 	case n.Position != j.start:
 		err = f.restore(ctx, n)
-	case !j.ended && j.position+maxLag < last:
+	case !j.ended && j.position < least:
 		err = f.advance(ctx, last)
 	}
 	if errors.Is(err, restore.ErrTooLarge) {
