@@ -49,7 +49,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 			}
 		}
 		return server.Check(cmd.Context())
-	}, log, out.Dropped)
+	}, func() serve.Stats { return server.Stats() }, log, out.Dropped)
 	settings.Logger, settings.Observer = log, m
 	settings.Exchanges.Log, settings.Exchanges.Observer = log, m.Exchanges
 	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {

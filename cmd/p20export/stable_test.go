@@ -29,6 +29,7 @@ import (
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
+	"github.com/p20export/p20export/serve"
 )
 
 // stablePath is the file that lists the names that docs/stability.md promises to keep.
@@ -183,7 +184,7 @@ func metricNames(t *testing.T) (list []string) {
 	p.Refused(0)
 	p.LogAppended(1, true)
 	p.Logged("")
-	s := monitor.NewServe(nil, nil, none)
+	s := monitor.NewServe(nil, func() serve.Stats { return serve.Stats{} }, nil, none)
 	s.RunEnded("", 0)
 	s.Reading("", 0)
 	s.Joined("", 0)

@@ -53,8 +53,9 @@ type appendFailure struct {
 const failureTime = 10 * time.Second
 
 // NewServe returns a monitor of a server of threads. probe checks whether the log can be
-// used, without writing to it. dropped returns the number of log lines that were dropped.
-func NewServe(probe func() error, log *slog.Logger, dropped func() int64) *Serve {
+// used, without writing to it. stats returns what the server does. dropped returns the number
+// of log lines that were dropped.
+func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dropped func() int64) *Serve {
 	var s *Serve
 	m := newMonitor(Probe{Check: func() error {
 		if f := s.failing.Load(); f != nil && time.Since(f.at) < failureTime {
@@ -95,7 +96,11 @@ func NewServe(probe func() error, log *slog.Logger, dropped func() int64) *Serve
 		}, []string{"code"}),
 	}
 	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans,
-		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused)
+		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "p20export_serve_reader_bytes",
+			Help: "Memory for what readers receive.",
+		}, func() float64 { return float64(stats().Bytes) }))
 	return s
 }
 

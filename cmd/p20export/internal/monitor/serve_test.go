@@ -20,7 +20,7 @@ var (
 
 // The metrics count what the server reports, and no label comes from the traffic.
 func TestServeMetrics(t *testing.T) {
-	s := NewServe(func() error { return nil }, nil, none)
+	s := NewServe(func() error { return nil }, func() serve.Stats { return serve.Stats{Bytes: 4096} }, nil, none)
 	s.Serving()
 	for range 3 {
 		s.RunBegan()
@@ -64,6 +64,7 @@ func TestServeMetrics(t *testing.T) {
 		`p20export_serve_join_seconds_sum{view="connect"} 0.005`,
 		`p20export_serve_join_seconds_count{view="connect"} 1`,
 		`p20export_serve_orphans_closed_total 2`,
+		`p20export_serve_reader_bytes 4096`,
 		`p20export_serve_readers{view="connect"} 1`,
 		`p20export_serve_readers{view="events"} 1`,
 		`p20export_serve_readers_dropped_total 1`,
@@ -87,7 +88,7 @@ func TestServeMetrics(t *testing.T) {
 func TestServeReady(t *testing.T) {
 	broken := errors.New("locked")
 	var log strings.Builder
-	s := NewServe(func() error { return broken }, NewLogger(&log, "text"), none)
+	s := NewServe(func() error { return broken }, nil, NewLogger(&log, "text"), none)
 	s.Serving()
 	if status, text := get(t, s.Monitor, "/readyz"); status != 503 || text != "the log cannot be used\n" {
 		t.Errorf("status %d: %s", status, text)
