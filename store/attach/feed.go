@@ -115,7 +115,7 @@ func (f *feed) add(e *store.Entry) {
 	if n := len(f.pages); n > 0 {
 		p = f.pages[n-1]
 	}
-	if p == nil || p.last() != f.last || p.full(len(e.Data), f.pageLimit()) {
+	if p == nil || p.last() != f.last || p.full(e, f.pageLimit()) {
 		p = &cached{page: page{after: f.last, part: f.memory.add(0)}}
 		f.insert(p)
 	}
@@ -275,7 +275,7 @@ func (f *feed) read(ctx context.Context, position int64) (*cached, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.full(len(e.Data), f.pageLimit()) {
+		if p.full(e, f.pageLimit()) {
 			break
 		}
 		if p.add(e, time.Time{}); e.Position == to {

@@ -435,3 +435,18 @@ func TestDelivered(t *testing.T) {
 		}
 	})
 }
+
+// Requests take no place in the pages of readers, so long ones do not make pages short.
+func TestLongRequests(t *testing.T) {
+	t.Parallel()
+	log := &broken{Log: memory.New()}
+	for range 50 {
+		appendTo(t, log, store.Entry{Stream: "a", Kind: store.Input, Data: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("x", maxPageBytes))})
+		appendTo(t, log, run("a")...)
+	}
+	h := New(log, Settings{})
+	defer h.Close()
+	if text, err := collect(h.Events(t.Context(), key(), EventOptions{})); err != nil || strings.Count(text, "RUN_FINISHED") != 50 || log.reads > 2 {
+		t.Errorf("%d bytes, %v; the log was read %d times", len(text), err, log.reads)
+	}
+}

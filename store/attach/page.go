@@ -56,10 +56,17 @@ func (p *page) size() int {
 	return cap(p.text) + cap(p.entries)*int(unsafe.Sizeof(entry{})) + int(unsafe.Sizeof(*p))
 }
 
-// full reports whether the page must not grow by an entry with n bytes of data.
-func (p *page) full(n, limit int) bool {
+// full reports whether the page must not grow by an entry.
+func (p *page) full(e *store.Entry, limit int) bool {
+	n := 0
+	if hasText(e) {
+		n = len(e.Data)
+	}
 	return len(p.entries) > 0 && (len(p.text)+n > limit || len(p.entries) >= maxPageEntries)
 }
+
+// hasText reports whether readers get an entry. They do not get requests, which can be long.
+func hasText(e *store.Entry) bool { return e.Kind == store.Event || e.Kind == store.Closing }
 
 // add adds the next entry.
 func (p *page) add(e *store.Entry, came time.Time) {
