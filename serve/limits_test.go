@@ -93,6 +93,38 @@ func TestQueueAttaches(t *testing.T) {
 	})
 }
 
+// A run can be cancelled while its requests wait: they are refused, and it is not started. Other
+// requests go on waiting.
+func TestQueueCancel(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{Queue: true})
+		c, first := p.begin(a, "t", "r")
+		cancelled, other := make(chan *answer, 2), make(chan *answer, 1)
+		for i := range 2 {
+			go func() { cancelled <- p.post("/agents/a", input("t", "w")) }()
+			p.seen.until(t, "the request waits", func() bool { return p.seen.queued == i+1 })
+		}
+		go func() { other <- p.post("/agents/a", input("t", "o")) }()
+		p.seen.until(t, "the request waits", func() bool { return p.seen.queued == 3 })
+		p.post("/threads/t/runs/w/cancel", "").want(http.StatusOK, `"end":"cancelled"`)
+		for range 2 {
+			(<-cancelled).want(http.StatusConflict, `"code":"run_cancelled"`)
+		}
+		p.post("/threads/t/runs/w/cancel", "").want(http.StatusNotFound, `"code":"unknown_run"`)
+		c.send(finished("t", "r"))
+		c.end()
+		first.event()
+		c = a.next()
+		same(t, c.body, input("t", "o"))
+		c.accept()
+		c.send(started("t", "o"), finished("t", "o"))
+		c.end()
+		(<-other).events(2)
+	})
+}
+
 // Two processes: a request waits for a run of the other one.
 func TestQueueOfTwo(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,7 @@ const (
 	ThreadBusy       Refusal = "thread_busy"         // another run of the thread is active
 	RunDiffers       Refusal = "run_differs"         // the run was started with another request
 	RunEnded         Refusal = "run_ended"           // the run has ended
+	RunCancelled     Refusal = "run_cancelled"       // the run was cancelled before it began
 	TooManyRuns      Refusal = "too_many_runs"       // too many runs are active
 	TooManyQueued    Refusal = "too_many_queued"     // too many requests wait for their thread
 	TooManyThreads   Refusal = "too_many_threads"    // the tenant has too many threads
@@ -67,7 +68,7 @@ func (r Refusal) status() int {
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case ThreadBusy, RunDiffers, RunEnded:
+	case ThreadBusy, RunDiffers, RunEnded, RunCancelled:
 		return http.StatusConflict
 	case ThreadDeleted:
 		return http.StatusGone
@@ -211,7 +212,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable},
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
-		{runs.ErrThreads, TooManyThreads}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},
+		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

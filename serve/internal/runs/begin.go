@@ -63,14 +63,17 @@ const (
 // that did not lead to a run can be sent again.
 //
 // The error is ErrDifferent if the run was started with another request, a *BusyError if
-// another run of the thread is active, ErrDraining, ErrRuns, ErrQueue, ErrThreads, that of
+// another run of the thread is active, ErrCancelled if the request waited for that, ErrDraining, ErrRuns, ErrQueue, ErrThreads, that of
 // ctx, or that of the log.
 func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
 	var w *waiter
 	defer func() { r.leave(q.Key, w) }()
 	since := time.Now()
 	for {
-		changed := r.changed(q.Key, w)
+		changed, err := r.changed(q.Key, w)
+		if err != nil {
+			return nil, err
+		}
 		a, err := r.attached(ctx, q)
 		if a != nil || err != nil {
 			return a, err

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/store"
@@ -32,4 +34,23 @@ func Cancel(ctx context.Context, log store.Log, key store.Key, runID string) err
 			return err
 		}
 	}
+}
+
+// Cancel is like the function, but also ends an exchange of this process at once, and the
+// requests of the run that wait for their thread in this process. They leave nothing in the
+// log.
+func (r *Runs) Cancel(ctx context.Context, key store.Key, runID string) error {
+	waited, err := r.cancelWaiting(ctx, key, runID)
+	if err != nil {
+		return err
+	}
+	// The log may be failing: then the run ends although its end is not in the log yet.
+	if x := r.current(key); x != nil && strings.HasPrefix(x.stream, streamPrefix(runID)) {
+		x.cancel(ErrCancelled)
+	}
+	err = Cancel(ctx, r.log, key, runID)
+	if waited && (errors.Is(err, ErrNoRun) || errors.Is(err, ErrRunEnded)) {
+		return nil // an earlier attempt may have ended
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"slices"
 
 	"github.com/p20export/p20export/store"
@@ -9,15 +10,21 @@ import (
 // A line has the requests that wait for a thread, in the order in which they came.
 type line struct {
 	waiting []*waiter
-	changed chan struct{} // closed and replaced when a run starts or ends
+	changed chan struct{} // closed and replaced when a run starts, ends or is cancelled
 }
 
 // A waiter is a request that waits for its thread.
-type waiter struct{ bytes int64 }
+type waiter struct {
+	runID     string
+	bytes     int64
+	cancelled bool          // Cancel was called for the run
+	obeyed    bool          // the request knows, and does not start
+	left      chan struct{} // closed when the request waits no longer
+}
 
 // enter puts a request at the end of the line of its thread.
 func (r *Runs) enter(q Request) (*waiter, error) {
-	w := &waiter{bytes: int64(len(q.Body))}
+	w := &waiter{runID: q.RunID, bytes: int64(len(q.Body)), left: make(chan struct{})}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lines[q.Key]
@@ -52,6 +59,33 @@ func (r *Runs) leave(key store.Key, w *waiter) {
 	r.queued--
 	r.waiting -= w.bytes
 	r.settings.Observer.RunsQueued(-1)
+	close(w.left)
+}
+
+// cancelWaiting ends the requests of a run that wait, and reports whether there were any.
+// When it returns, each has either left or started the run.
+func (r *Runs) cancelWaiting(ctx context.Context, key store.Key, runID string) (ended bool, err error) {
+	var waiting []*waiter
+	r.mu.Lock()
+	if l := r.lines[key]; l != nil {
+		for _, w := range l.waiting {
+			if w.runID == runID {
+				w.cancelled = true
+				waiting = append(waiting, w)
+			}
+		}
+		l.wake()
+	}
+	r.mu.Unlock()
+	for _, w := range waiting {
+		select {
+		case <-w.left:
+			ended = ended || w.obeyed
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	return ended, nil
 }
 
 // turn reports whether a request may try to start: it is the first of the line, or there is
@@ -64,14 +98,19 @@ func (r *Runs) turn(key store.Key, w *waiter) bool {
 }
 
 // changed returns a channel that is closed when a run of the thread starts or ends. It is
-// nil for a request that is not in the line.
-func (r *Runs) changed(key store.Key, w *waiter) <-chan struct{} {
+// nil for a request that is not in the line. The error is ErrCancelled for one that must not
+// start.
+func (r *Runs) changed(key store.Key, w *waiter) (<-chan struct{}, error) {
 	if w == nil {
-		return nil
+		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.lines[key].changed
+	if w.cancelled {
+		w.obeyed = true
+		return nil, ErrCancelled
+	}
+	return r.lines[key].changed, nil
 }
 
 // wake makes the requests that wait for a thread look at it again.

@@ -18,10 +18,9 @@ import (
 
 // Causes for which a run is ended before its agent ends it.
 var (
-	errCancelled = errors.New("the run was cancelled")
-	errShutDown  = errors.New("the server was stopped")
-	errLost      = errors.New("another process has taken over the thread")
-	errLingers   = errors.New("the agent kept its response open after its runs had ended")
+	errShutDown = errors.New("the server was stopped")
+	errLost     = errors.New("another process has taken over the thread")
+	errLingers  = errors.New("the agent kept its response open after its runs had ended")
 )
 
 // A run is an active run of this process: a request that is being answered.
@@ -110,7 +109,7 @@ func (x *run) end(end capture.End, err error) (Outcome, error) {
 		return x.fenced(), nil
 	case errors.As(err, &store):
 		return NotStored, err
-	case errors.Is(err, errCancelled):
+	case errors.Is(err, ErrCancelled):
 		c, outcome = cancelled, Cancelled
 	case errors.Is(err, errShutDown), errors.Is(err, proxy.ErrDrained):
 		c, outcome = shutDown, ShutDown

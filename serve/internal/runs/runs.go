@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,15 +37,6 @@ type Runs struct {
 	lines    map[store.Key]*line
 	queued   int
 	waiting  int64 // bytes of the requests that wait
-}
-
-// Cancel is like the function, but also ends an exchange of this process at once.
-func (r *Runs) Cancel(ctx context.Context, key store.Key, runID string) error {
-	// The log may be failing: then the run ends although its end is not in the log yet.
-	if x := r.current(key); x != nil && strings.HasPrefix(x.stream, streamPrefix(runID)) {
-		x.cancel(errCancelled)
-	}
-	return Cancel(ctx, r.log, key, runID)
 }
 
 // New takes the leases of the log, closes the runs that have no owner, and goes on looking

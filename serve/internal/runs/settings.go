@@ -113,6 +113,7 @@ var (
 	ErrThreads   = errors.New("the tenant has too many threads")
 	ErrNoRun     = errors.New("there is no such run")
 	ErrRunEnded  = errors.New("the run has ended")
+	ErrCancelled = errors.New("the run was cancelled")
 	ErrNoEvents  = errors.New("the agent did not start a run")
 )
 
