@@ -96,6 +96,8 @@ func TestProxyRefuses(t *testing.T) {
 		{"--log-format xml", 2, `"--log-format" flag: must be text or json`},
 		{"--listen " + busy, 3, `address already in use`},
 		{"--metrics " + busy, 3, `next: stop the other program, or choose another port; port 0 is a free port`},
+		{"--metrics 127.0.0.1:7800 --listen 127.0.0.1:7800", 2, `--metrics "127.0.0.1:7800" is the address of --listen; give another port`},
+		{"--metrics 127.0.0.1:0 --listen 127.0.0.1:0 --drain -1s", 2, "--drain cannot be negative"},
 		{"--listen 192.0.2.1:0 --allow-remote", 3, "next: choose an address of this machine"},
 	} {
 		args := append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1", "--captures", "store"}, strings.Fields(test.args)...)

@@ -78,6 +78,8 @@ func TestServeRefuses(t *testing.T) {
 		{"--store sqlite:none/x.db", 3, "cannot use the log"},
 		{"--listen " + busy, 3, "address already in use"},
 		{"--metrics " + busy, 3, "next: stop the other program, or choose another port; port 0 is a free port"},
+		{"--metrics 127.0.0.1:7800 --listen 127.0.0.1:7800", 2, `--metrics "127.0.0.1:7800" is the address of --listen; give another port`},
+		{"--metrics 127.0.0.1:0 --listen 127.0.0.1:0 --drain -1s", 2, "--drain cannot be negative"},
 		{"--listen " + busy + " --upstream b=http://" + busy, 3, "address already in use"},
 	} {
 		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db", "--upstream", "a=http://127.0.0.1:1/"}, strings.Fields(test.args)...)

@@ -64,6 +64,9 @@ func (s *Service) Check(cmd *cobra.Command) error {
 		if err := s.CheckAddress("metrics", s.Metrics); err != nil {
 			return err
 		}
+		if _, port, err := net.SplitHostPort(s.Metrics); err == nil && port != "0" && s.Metrics == s.Address {
+			return fmt.Errorf("--metrics %s is the address of --listen; give another port", finding.Quote(s.Metrics))
+		}
 	}
 	for _, name := range s.Hosts {
 		if !hostName().MatchString(name) && net.ParseIP(name) == nil {
