@@ -23,11 +23,13 @@ export class ResumableAgent extends HttpAgent {
     return transformHttpEventStream(runHttpRequest(() => this.fetch(this.address("connect"), request)));
   }
 
-  // runAgent creates an AbortController for each run, but connectAgent does not.
+  // runAgent creates an AbortController for each run, but connectAgent does not. The server
+  // sends the conversation again, with the interrupts of its last run.
   connectAgent(parameters, subscriber) {
     this.abortController = new AbortController();
     this.messages = [];
     this.state = {};
+    this.pendingInterrupts = [];
     return super.connectAgent(parameters, subscriber);
   }
 
@@ -39,20 +41,26 @@ export class ResumableAgent extends HttpAgent {
 
   /** Returns the runs of the thread, oldest first. */
   async runs() {
-    const response = await this.fetch(this.address("runs"));
+    const response = await this.request(this.address("runs"));
     return response.status === 404 ? [] : (await read(response)).runs;
   }
 
   /** Replaces the messages and the state by those at the end of a run. */
   async restore(runId) {
-    const restored = await read(await this.fetch(`${this.address("restore")}?run=${encodeURIComponent(runId)}`));
+    const restored = await read(await this.request(`${this.address("restore")}?run=${encodeURIComponent(runId)}`));
     this.setState(restored.state);
     this.setMessages(restored.messages);
+    this.pendingInterrupts = restored.interrupts;
   }
 
   /** Ends a run, also one that another page started. */
   async cancel(runId) {
-    await read(await this.fetch(this.address("runs", runId, "cancel"), { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" }));
+    await read(await this.request(this.address("runs", runId, "cancel"), { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" }));
+  }
+
+  /** Sends a request with the headers of this agent, such as Authorization. */
+  request(address, options) {
+    return this.fetch(address, { ...options, headers: { ...this.headers, ...options?.headers } });
   }
 }
 

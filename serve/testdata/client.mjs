@@ -5,12 +5,12 @@
 // Each line of the standard input is a command, {"command"}. "run" starts a run with a
 // message, and "join" joins the thread until its run has ended; both answer with a line
 // {"messages", "state", "end", "error"}. "drop" ends the connection of "join", which joins
-// again.
+// again. "runs", "restore" and "cancel" call the method, and answer in the same way.
 import { createInterface } from "node:readline";
 import { ResumableAgent } from "./agent.js";
 
 const [server, name, threadId] = process.argv.slice(2);
-const agent = new ResumableAgent({ server, agent: name, threadId });
+const agent = new ResumableAgent({ server, agent: name, threadId, headers: { Authorization: "Bearer token" } });
 
 // The client writes about patches that do not apply.
 for (const name of ["debug", "error", "info", "trace", "warn"]) console[name] = () => {};
@@ -42,6 +42,9 @@ const commands = {
     return agent.runAgent({ runId, parentRunId });
   },
   join,
+  runs: async () => void (end = (await agent.runs()).map((r) => r.run_id).join()),
+  restore: ({ runId }) => agent.restore(runId),
+  cancel: ({ runId }) => agent.cancel(runId),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
