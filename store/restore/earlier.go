@@ -30,6 +30,7 @@ type outline struct {
 	asked    []int           // the index in path of the run of each of these requests
 	streamed map[string]bool // the ids of messages that events other than snapshots created
 	to       int64           // the last position that counts
+	snapshot int64           // the position of the last MESSAGES_SNAPSHOT, or 0
 	bytes    int             // of the requests that were read
 	request  int             // the last of the requests that was read, from 1
 	ids      []string        // of its messages
@@ -92,6 +93,9 @@ func (o *outline) read(ctx context.Context, types []string) error {
 		at = i
 		if ev, err := o.reader.Read(e.Data); err == nil {
 			o.event(i, ev)
+			if ev.Type == names.MessagesSnapshot {
+				o.snapshot = e.Position
+			}
 		}
 	}
 	return nil

@@ -65,8 +65,8 @@ type known struct {
 	requests int  // how many there were before the message, or before what it was put behind
 	place    int  // its index in the request, or -1
 	omitted  bool // clients have it although the request omits it
-	// sure means that the message was created where the outline has it. Others are where a
-	// snapshot has them first, but may be of the request of the run.
+	// sure means that the message was the last one when it was created. Others are where a
+	// snapshot has them first, but may be of the request of the run, or moved.
 	sure bool
 	// moved means that it is a tool result which may have been put between others.
 	moved bool
@@ -86,7 +86,7 @@ func (o *outline) known(f *full) (all []known) {
 			k.sure = k.requests == 0 || o.streamed[m.ID()]
 		}
 		if n := len(all); n > 0 && k.sure && m.Role() == event.RoleTool && all[n-1].requests < k.requests {
-			k.moved, k.requests = true, all[n-1].requests
+			k.sure, k.moved, k.requests = false, true, all[n-1].requests
 		}
 		all = append(all, k)
 	}

@@ -1,7 +1,6 @@
 package restore_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -27,9 +25,11 @@ type witness struct {
 	edits     bool // the user goes back to earlier messages
 	entries   []store.Entry
 	reducer   *reduce.Reducer
-	ends      []string   // its messages at the end of each run
-	seen      []sight    // after some events
-	removed   []string   // what the user removed
+	ends      []string // its messages at the end of each run
+	seen      []sight  // after some events
+	removed   []string // what the user removed
+	gone      []string // the ids of what snapshots removed
+	back      bool     // such a message came back
 	serial    int
 }
 
@@ -42,11 +42,11 @@ type sight struct {
 var parent = regexp.MustCompile(`,"parentRunId":"[^"]*"`)
 
 // witnessed returns what a client saw of generated runs.
-func witnessed(t *rapid.T, without judge.Feature) *witness {
+func witnessed(t *testing.T, seed uint64, without judge.Feature) *witness {
 	t.Helper()
 	w := &witness{
-		rand:      rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2)),
-		reasoning: rapid.Bool().Draw(t, "reasoning"), edits: rapid.Bool().Draw(t, "edits"),
+		rand:      rand.New(rand.NewPCG(seed, 2)),
+		reasoning: seed%2 == 0, edits: seed/2%2 == 0,
 		reducer: reduce.New(reduce.Options{Dialect: reduce.Client}),
 	}
 	if w.edits {
@@ -66,13 +66,31 @@ func witnessed(t *rapid.T, without judge.Feature) *witness {
 			continue
 		}
 		w.add(run, store.Event, e)
+		before := texts(t, string(w.reducer.AppendMessages(nil)))
 		apply(w.reducer, e)
+		w.compare(t, before)
 		if w.rand.IntN(4) == 0 {
 			w.seen = append(w.seen, sight{len(w.entries), string(w.reducer.AppendMessages(nil)), string(w.reducer.AppendState(nil))})
 		}
 	}
 	w.finish(run)
 	return w
+}
+
+// compare notes which messages an event removed, and whether one came back.
+func (w *witness) compare(t fataler, before []string) {
+	t.Helper()
+	var now []string
+	for _, m := range texts(t, string(w.reducer.AppendMessages(nil))) {
+		id := idOf(t, m)
+		now = append(now, id)
+		w.back = w.back || slices.Contains(w.gone, id)
+	}
+	for _, m := range before {
+		if id := idOf(t, m); !slices.Contains(now, id) {
+			w.gone = append(w.gone, id)
+		}
+	}
 }
 
 func (w *witness) add(run int, kind store.Kind, data string) {
@@ -146,71 +164,77 @@ func idOf(t fataler, message string) string {
 	return m.ID
 }
 
+// witnesses calls do with clients that saw everything, which made runs from seeds. It leaves
+// out threads without a run, and those to which a removed message came back.
+func witnesses(t *testing.T, without judge.Feature, do func(seed uint64, w *witness)) {
+	t.Helper()
+	done := 0
+	for seed := range uint64(judge.Streams(400)) {
+		if w := witnessed(t, seed, without); len(w.ends) > 0 && !w.back {
+			do(seed, w)
+			done++
+		}
+	}
+	if done < judge.Streams(400)/2 {
+		t.Errorf("only %d threads", done)
+	}
+}
+
 // TestWitness restores what a client has that saw everything.
 func TestWitness(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		w := witnessed(rt, 0)
-		if len(w.ends) == 0 {
-			return
-		}
-		th := open(rt, w.entries, restore.Options{Dialect: reduce.Client})
+	witnesses(t, 0, func(seed uint64, w *witness) {
+		th := open(t, w.entries, restore.Options{Dialect: reduce.Client})
 		for i, n := range th.Graph.Nodes {
-			got, err := th.Run(context.Background(), n)
+			got, err := th.Run(t.Context(), n)
 			if err != nil {
-				rt.Fatal(err)
+				t.Fatal(err)
 			}
 			if string(got.Messages) != w.ends[i] {
-				rt.Fatalf("run %d: messages (-want +got)\n%s\n%s", i, cmp.Diff(strings.Split(w.ends[i], `},{`), strings.Split(string(got.Messages), `},{`)), shownEntries(w.entries))
+				t.Errorf("seed %d, run %d: messages (-want +got)\n%s", seed, i, cmp.Diff(strings.Split(w.ends[i], `},{`), strings.Split(string(got.Messages), `},{`)))
 			}
 		}
 	})
-}
-
-func shownEntries(entries []store.Entry) string {
-	var b strings.Builder
-	for i, e := range entries {
-		fmt.Fprintf(&b, "%d %s %s\n", i+1, e.Kind, e.Data)
-	}
-	return b.String()
 }
 
 // TestWitnessJoins lets clients join the last run which had left before, at any time.
 func TestWitnessJoins(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		w := witnessed(rt, judge.Subagents|judge.Inputs)
-		if len(w.ends) == 0 {
-			return
-		}
-		all := entriesIn(rt, w.entries)
+	witnesses(t, judge.Subagents|judge.Inputs, func(seed uint64, w *witness) {
+		all := entriesIn(t, w.entries)
 		last := slices.IndexFunc(all, func(e *store.Entry) bool { return e.Stream == fmt.Sprint("s", len(w.ends)) && e.Kind == store.Event })
-		cut := rapid.IntRange(last+1, len(all)).Draw(rt, "cut")
-		th := open(rt, w.entries[:cut], restore.Options{Dialect: reduce.Client})
-		l, err := th.Live(context.Background(), th.Graph.Nodes[len(w.ends)-1])
-		if err != nil {
-			rt.Fatal(err)
-		}
-		events := prelude(rt, l)
+		cut := last + 1 + w.rand.IntN(len(all)-last)
+		events := w.join(t, cut)
 		for _, e := range all[cut:] {
 			if e.Kind == store.Event {
 				events = append(events, string(e.Data))
 			}
 		}
-		for i, seen := range append([]sight{{0, "[]", "{}"}}, w.seen...) {
+		for _, seen := range append([]sight{{0, "[]", "{}"}}, w.seen...) {
 			if seen.entries > cut {
 				break
 			}
 			client := reduce.New(reduce.Options{Dialect: reduce.Client})
 			if err := client.Restore([]byte(seen.messages), []byte(seen.state)); err != nil {
-				rt.Fatal(err)
+				t.Fatal(err)
 			}
 			for _, e := range events {
 				apply(client, e)
 			}
 			if got, want := string(client.AppendMessages(nil)), w.ends[len(w.ends)-1]; !judge.Equal(got, want) {
-				rt.Fatalf("cut %d, client %d with\n%s\nmessages (-want +got)\n%s\nprelude\n%s\n%s", cut, i, seen.messages, cmp.Diff(strings.Split(want, `},{`), strings.Split(got, `},{`)), strings.Join(events, "\n"), shownEntries(w.entries))
+				t.Fatalf("seed %d, cut %d, seen %d: messages (-want +got)\n%s", seed, cut, seen.entries, cmp.Diff(strings.Split(want, `},{`), strings.Split(got, `},{`)))
 			}
 		}
 	})
+}
+
+// join returns the prelude of the last run after some entries.
+func (w *witness) join(t *testing.T, cut int) []string {
+	t.Helper()
+	th := open(t, w.entries[:cut], restore.Options{Dialect: reduce.Client})
+	l, err := th.Live(t.Context(), th.Graph.Nodes[len(w.ends)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prelude(t, l)
 }

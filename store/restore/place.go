@@ -1,12 +1,6 @@
 package restore
 
-import (
-	"context"
-	"slices"
-
-	"github.com/p20export/p20export/envelope/event/names"
-	"github.com/p20export/p20export/envelope/lineage"
-)
+import "context"
 
 // A placer finds where messages of an outline belong in a request that omits them. A message
 // was the last one when it was created. So it follows all that the outline has before it, and
@@ -105,26 +99,23 @@ func (p *placer) behind(ctx context.Context, request int, ids []string) (int, er
 }
 
 // removed reports whether the agent removed a message of an earlier request: whether the last
-// snapshot of the first run since then that has snapshots lacks it.
-func (o *outline) removed(ctx context.Context, request int, id string) (removed bool, err error) {
-	t, first, run := o.thread, o.asked[request-1], int64(0)
-	for e, err := range t.log.Events(ctx, t.Key, t.runs[o.path[first].Index].Start, o.to, []string{names.MessagesSnapshot}) {
+// snapshot lacks it.
+func (o *outline) removed(ctx context.Context, request int, id string) (bool, error) {
+	t := o.thread
+	if o.snapshot <= t.runs[o.path[o.asked[request-1]].Index].Start {
+		return false, nil
+	}
+	for e, err := range t.log.Read(ctx, t.Key, o.snapshot-1) {
 		if err != nil {
 			return false, err
 		}
-		if run != 0 && e.Run != run || !slices.ContainsFunc(o.path[first:], func(n *lineage.Node) bool { return n.Position == e.Run }) {
-			continue
-		}
-		ev, err := o.reader.Read(e.Data)
-		if err != nil {
-			continue
-		}
-		if f := readFull(ev.Data); f != nil {
+		if f := readFull(e.Data); f != nil {
 			_, has := f.byID[id]
-			removed, run = !has, e.Run
+			return !has, nil
 		}
+		break
 	}
-	return removed, nil
+	return false, nil
 }
 
 // requested returns the ids of the messages of an earlier request. It returns none if they are
