@@ -25,6 +25,7 @@ type witness struct {
 	edits     bool // the user goes back to earlier messages
 	entries   []store.Entry
 	reducer   *reduce.Reducer
+	starts    []sight  // before the events of each run
 	ends      []string // its messages at the end of each run
 	seen      []sight  // after some events
 	removed   []string // what the user removed
@@ -130,6 +131,7 @@ func (w *witness) send(t fataler, run int) {
 		role := roleOf(t, m)
 		return role == "activity" || role == "reasoning" && !w.reasoning
 	})
+	w.starts = append(w.starts, sight{len(w.entries) + 1, string(w.reducer.AppendMessages(nil)), string(w.reducer.AppendState(nil))})
 	w.add(run, store.Input, fmt.Sprintf(`{"threadId":"t","runId":"r%d","state":%s,"messages":[%s]}`, run, w.reducer.AppendState(nil), strings.Join(list, ",")))
 }
 
@@ -201,15 +203,9 @@ func TestWitness(t *testing.T) {
 func TestWitnessJoins(t *testing.T) {
 	t.Parallel()
 	witnesses(t, judge.Subagents|judge.Inputs, func(seed uint64, w *witness) {
-		all := entriesIn(t, w.entries)
-		last := slices.IndexFunc(all, func(e *store.Entry) bool { return e.Stream == fmt.Sprint("s", len(w.ends)) && e.Kind == store.Event })
-		cut := last + 1 + w.rand.IntN(len(all)-last)
-		events := w.join(t, cut)
-		for _, e := range all[cut:] {
-			if e.Kind == store.Event {
-				events = append(events, string(e.Data))
-			}
-		}
+		last := w.starts[len(w.starts)-1].entries
+		cut := last + 1 + w.rand.IntN(len(w.entries)-last)
+		events := append(w.join(t, cut), eventsOf(w.entries[cut:])...)
 		for _, seen := range append([]sight{{0, "[]", "{}"}}, w.seen...) {
 			if seen.entries > cut {
 				break
@@ -226,6 +222,16 @@ func TestWitnessJoins(t *testing.T) {
 			}
 		}
 	})
+}
+
+// eventsOf returns the events among entries.
+func eventsOf(entries []store.Entry) (list []string) {
+	for _, e := range entries {
+		if e.Kind == store.Event {
+			list = append(list, string(e.Data))
+		}
+	}
+	return list
 }
 
 // join returns the prelude of the last run after some entries.
