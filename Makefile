@@ -124,7 +124,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
 $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/

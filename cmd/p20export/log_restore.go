@@ -44,7 +44,8 @@ How a request is read (--input):
   normalized  a request may omit what the history has: messages with new ids are
               added, and the state, if there is one, replaces the history's
   auto        normalized for runs with a parentRunId, and full for the others;
-              messages that repeat the history with other ids replace it
+              messages that repeat the history with other ids replace it, and
+              activities and reasoning stay that clients keep but do not send
 
 With --fork NEWRUN, print a request (RunAgentInput) that continues the run, with
 parentRunId, the conversation, and the tools and the context of the run's own

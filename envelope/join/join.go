@@ -30,10 +30,10 @@
 //     that wait for a result, the client does not count them. Interrupts of earlier runs.
 //   - A message of a request that a client refuses in a snapshot is not in it, or lacks what
 //     is wrong, such as null for an optional member.
-//   - Messages of which the log does not tell, such as activities before a request that has
-//     the whole conversation: a client that has them keeps them, unless it has to forget all.
-//     Which activities the agent removed is in the metadata of MESSAGES_SNAPSHOT, which only
-//     the reference client 1.0.0 reads.
+//   - Messages that the Reducer does not know, such as activities that a client added itself:
+//     a client that has them keeps them, unless it has to forget all. Package store/restore
+//     says which messages of earlier runs it keeps. Which activities the agent removed is in
+//     the metadata of MESSAGES_SNAPSHOT, which only the reference client 1.0.0 reads.
 package join
 
 import (

@@ -71,6 +71,59 @@ func cases() []testCase {
 			{position: 9, messages: "u1:edited", used: "r3", codes: "input_omits_history"},
 		},
 	}, {
+		name: "activities stay right behind the message that they follow, and where it is not known behind the request",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a ACTIVITY_SNAPSHOT{"messageId":"p1","activityType":"PLAN","content":{}}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b ACTIVITY_SNAPSHOT{"messageId":"p2","activityType":"PLAN","content":{"n":1}}
+			c input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}
+			c ACTIVITY_DELTA{"messageId":"p2","activityType":"PLAN","patch":[{"op":"replace","path":"/n","value":2}]}
+			c ACTIVITY_SNAPSHOT{"messageId":"p3","activityType":"PLAN","content":{}}
+			c TEXT_MESSAGE_CHUNK{"messageId":"m3","delta":"three"}
+			d input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"},{"id":"m3","role":"assistant","content":"three"},{"id":"u4","role":"user","content":"end"}]}
+			d RUN_STARTED{"threadId":"t","runId":"r4"}
+			e input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"u5","role":"user","content":"else"}]}
+			e RUN_STARTED{"threadId":"t","runId":"r5"}
+			f input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"q","role":"activity","activityType":"PLAN","content":{}}]}
+			f RUN_STARTED{"threadId":"t","runId":"r6"}`,
+		want: []want{
+			{run: "3", messages: `u1:hi p1:{} m1:one u2:more p2:{"n":2} p3:{} m3:three`, used: "r3"},
+			{run: "4", messages: `u1:hi p1:{} m1:one u2:more p2:{"n":2} p3:{} m3:three u4:end`, used: "r4"},
+			{run: "5", messages: "u1:hi u5:else", used: "r5", codes: "input_omits_history"},
+			{run: "6", messages: "u1:hi m1:one q:{}", used: "r6", codes: "input_omits_history"},
+		},
+	}, {
+		name: "reasoning that a client omits or sends",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a REASONING_MESSAGE_CHUNK{"messageId":"h1","delta":"hm"}
+			a REASONING_MESSAGE_CHUNK{"delta":"m"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			c input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"h2","role":"reasoning","content":"so"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}`,
+		want: []want{
+			{run: "2", messages: "u1:hi h1:hmm m1:one u2:more", used: "r2"},
+			{run: "3", messages: "u1:hi m1:one h2:so", used: "r3", codes: "input_omits_history"},
+		},
+	}, {
+		name:  "activities with requests that have everything",
+		input: restore.Full,
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a ACTIVITY_SNAPSHOT{"messageId":"p1","activityType":"PLAN","content":{}}
+			b input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}`,
+		want: []want{{run: "2", messages: "u1:hi", used: "r2"}},
+	}, {
 		name: "a client that gives messages other ids",
 		script: `
 			a RUN_STARTED{"threadId":"t","runId":"r1"}

@@ -33,7 +33,7 @@ func (p *placer) find(ctx context.Context, i int) (int, error) {
 	case near == nil && m.requests == 0:
 		return 0, nil
 	case near != nil && near.requests >= m.requests:
-		if near.place < 0 {
+		if near.place < 0 || near.Run() == 0 && p.answerGone(i) {
 			return -1, nil
 		}
 		return p.after + 1, nil
@@ -57,6 +57,20 @@ func (p *placer) find(ctx context.Context, i int) (int, error) {
 		}
 	}
 	return p.count(ctx, m, len(p.messages), len(p.asked)+1, doubt)
+}
+
+// answerGone reports whether a message begins the run of the first request, and the request
+// lacks the message of the run that follows.
+func (p *placer) answerGone(i int) bool {
+	if p.all[i].Run() == 0 {
+		return false
+	}
+	for k := i + 1; k < len(p.all) && p.all[k].requests == p.all[i].requests; k++ {
+		if next := &p.all[k]; next.sure && !next.omitted {
+			return next.place < 0
+		}
+	}
+	return false
 }
 
 // count finds the place of a message between p.after and another message of the request that

@@ -8,7 +8,9 @@
 // not count.
 //
 // Only the runs of the branch are read, and only as far back as the last request that has
-// the whole conversation. Memory is bounded by the limits of the reducer. What the package
+// the whole conversation. Of the runs before it, only events that create, move or remove
+// messages are read: Auto keeps activities that such a request omits. Memory is bounded by the
+// limits of the reducer, and of these events the last 32 MiB of runs count. What the package
 // restores is not evidence.
 package restore
 
@@ -30,12 +32,15 @@ import (
 type Input string
 
 const (
-	// Auto is Normalized for runs with a parentRunId, and Full for the others. If a request
-	// with a parentRunId repeats the history with other ids, its messages replace the
-	// history, as reduce.Reducer.Merge says. Its state counts as with Normalized.
+	// Auto is Normalized for runs with a parentRunId. Others have the whole conversation,
+	// except activities if they have none, and reasoning if they have none: clients do not
+	// send activities, and some no reasoning, but keep them. Those of earlier runs stay right
+	// behind the message that they follow, and are removed with it. If a request with a
+	// parentRunId repeats the history with other ids, its messages replace the history, as
+	// reduce.Reducer.Merge says. Its state counts as with Normalized.
 	Auto Input = "auto"
 	// Full means that a request has the whole conversation and the state: the messages of
-	// earlier runs do not count. Clients usually omit activities and reasoning.
+	// earlier runs do not count, also activities and reasoning that clients omit.
 	Full Input = "full"
 	// Normalized means that a request may omit what the history has: its messages are
 	// added if their ids are new, and its state replaces that of the history.
@@ -135,8 +140,8 @@ type Result struct {
 	// Input is the request of the run as it was sent, or nil if the log does not have it.
 	Input []byte
 	// Used are the runs from which the conversation was restored, in order. It is a part
-	// of the path of Run: runs before a request that has the whole conversation are not
-	// needed.
+	// of the path of Run: of the runs before a request that has the whole conversation, only
+	// messages count that the request omits.
 	Used []*lineage.Node
 	// Entries is the number of entries that were applied.
 	Entries int64
