@@ -94,7 +94,7 @@ func (p *page) nextRun(from int) int {
 
 // compacted returns the run that starts at a position for the view Compact, or nil if it has
 // not ended. It compacts a run once for all readers. The caller holds it.
-func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
+func (f *feed) compacted(ctx context.Context, start int64) (_ *compacted, err error) {
 	if c := f.known(start); c != nil {
 		return c, nil
 	}
@@ -102,10 +102,10 @@ func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
 	if err != nil || c == nil || !isCompact {
 		return c, err
 	}
-	if err := enter(ctx, f.compacting); err != nil {
+	if err := f.compacting.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer leave(f.compacting)
+	defer func() { f.compacting.end(err) }()
 	if c := f.known(start); c != nil {
 		return c, nil
 	}

@@ -24,9 +24,9 @@ type feed struct {
 	stop    context.CancelFunc
 	readers int // guarded by Hub.mu
 
-	// loading has a value while a reader loads a page, so that others that need the same
-	// page wait for it.
-	loading chan struct{}
+	// loading is the turn of a reader that loads a page. Others that need the same page wait
+	// for it.
+	loading turn
 
 	mu      sync.Mutex
 	last    int64         // the last position that the follower knows, or unknown
@@ -38,8 +38,8 @@ type feed struct {
 	used    uint64        // the value of memory.clock at the last use
 	// runs are those that were compacted, by the position of RUN_STARTED.
 	runs       map[int64]*compacted
-	runBytes   int           // the memory of runs
-	compacting chan struct{} // has a value while a reader compacts a run
+	runBytes   int  // the memory of runs
+	compacting turn // of a reader that compacts a run
 
 	joiner    joiner
 	restoring restore.Options
@@ -219,11 +219,11 @@ func (f *feed) page(ctx context.Context, position int64) (page, <-chan struct{},
 }
 
 // load returns entries after a position before f.last, and reads the log if it has to.
-func (f *feed) load(ctx context.Context, position int64) (page, error) {
-	if err := enter(ctx, f.loading); err != nil {
+func (f *feed) load(ctx context.Context, position int64) (_ page, err error) {
+	if err := f.loading.begin(ctx); err != nil {
 		return page{}, err
 	}
-	defer leave(f.loading)
+	defer func() { f.loading.end(err) }()
 	if p, _, err := f.after(position); err != nil || len(p.entries) > 0 {
 		return p, err
 	}

@@ -30,7 +30,7 @@ func (j *joinable) has(e *entry) bool { return e.run == j.start && e.stream == j
 // joiner makes the preludes of a thread. It keeps the run that was joined last, and brings it
 // up to date when a reader joins.
 type joiner struct {
-	busy   chan struct{}   // has a value while a reader uses the rest
+	turn   turn            // whose turn it is uses the rest
 	thread *restore.Thread // nil if it has to be opened again
 	live   *restore.Live   // that of start; nil if nothing follows the prelude
 	part   *part           // the memory of thread and live
@@ -46,17 +46,17 @@ func (j *joiner) reset() {
 
 // joinable returns the run that started last, if that was after joined, with all entries that
 // the follower has. Readers that wait for the same prelude share it. The caller holds it.
-func (f *feed) joinable(ctx context.Context, joined int64) (joinable, error) {
+func (f *feed) joinable(ctx context.Context, joined int64) (_ joinable, err error) {
 	j := &f.joiner
 	f.mu.Lock()
 	// The client may have received this before. Its conversation must not go back.
 	least := f.last
 	f.mu.Unlock()
-	if err := enter(ctx, j.busy); err != nil {
+	if err := j.turn.begin(ctx); err != nil {
 		return joinable{}, err
 	}
 	defer func() {
-		leave(j.busy)
+		j.turn.end(err)
 		if f.failed() != nil {
 			f.evict(true) // fail could not
 		}

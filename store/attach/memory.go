@@ -37,6 +37,37 @@ type budget struct {
 	freed chan struct{} // closed when used shrinks; nil if nobody waits
 }
 
+// A turn lets one reader at a time do something that takes memory, while others wait for what
+// it does. If there is no memory for it, those who wait are refused with it: they would wait
+// in vain one after the other.
+type turn struct {
+	busy    chan struct{}
+	refused time.Time // when there was no memory; only for the reader whose turn it is
+}
+
+func newTurn() turn { return turn{busy: make(chan struct{}, 1)} }
+
+// begin waits for the turn of a reader.
+func (t *turn) begin(ctx context.Context) error {
+	came := time.Now()
+	if err := enter(ctx, t.busy); err != nil {
+		return err
+	}
+	if t.refused.After(came) {
+		leave(t.busy)
+		return ErrMemory
+	}
+	return nil
+}
+
+// end ends the turn of a reader, which succeeded or had an error.
+func (t *turn) end(err error) {
+	if errors.Is(err, ErrMemory) {
+		t.refused = time.Now()
+	}
+	leave(t.busy)
+}
+
 // A part is memory that is counted until its last holder drops it. A nil part counts nothing.
 type part struct {
 	memory  *budget
@@ -195,9 +226,9 @@ func (f *feed) evict(all bool) {
 	})
 	f.mu.Unlock()
 	select {
-	case f.joiner.busy <- struct{}{}:
+	case f.joiner.turn.busy <- struct{}{}:
 		f.joiner.reset()
-		leave(f.joiner.busy)
+		leave(f.joiner.turn.busy)
 	default: // a reader uses it
 	}
 }

@@ -143,9 +143,9 @@ func (r *reader) join() error {
 	f := h.feeds[r.key]
 	if f == nil {
 		f = &feed{
-			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: make(chan struct{}, 1), last: unknown,
-			runs: make(map[int64]*compacted), compacting: make(chan struct{}, 1), working: h.working,
-			joiner: joiner{busy: make(chan struct{}, 1)}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
+			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: newTurn(), last: unknown,
+			runs: make(map[int64]*compacted), compacting: newTurn(), working: h.working,
+			joiner: joiner{turn: newTurn()}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
 		}
 		h.feeds[r.key] = f
 		var ctx context.Context
