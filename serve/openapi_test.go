@@ -242,11 +242,13 @@ func (a *api) missing() (list []string) {
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	a, log, agent := readAPI(t), &failing{Log: newMemory(t)}, newAgent(t)
+	var servers []*httptest.Server
 	serving := func(s serve.Settings) *process {
 		p := start(t, log, agent, s)
 		described := httptest.NewServer(a.described(t, p.server))
 		t.Cleanup(described.Close)
 		t.Cleanup(described.CloseClientConnections)
+		servers = append(servers, described)
 		p.url = described.URL
 		return p
 	}
@@ -339,6 +341,9 @@ func TestOpenAPI(t *testing.T) {
 				guarded.refuses(413, "body_too_large", method, path, strings.Repeat(" ", 1001), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
 			}
 		}
+	}
+	for _, s := range servers {
+		s.Close() // waits until the responses were compared
 	}
 	missing := slices.DeleteFunc(a.missing(), func(at string) bool {
 		// A body that arrives slowly needs half a minute, and a thread with too many runs
