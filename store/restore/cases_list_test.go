@@ -98,6 +98,16 @@ func cases() []testCase {
 			{run: "6", messages: "u1:hi m1:one q:{}", used: "r6", codes: "input_omits_history"},
 		},
 	}, {
+		name: "activities of runs whose request is not in the log",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b ACTIVITY_SNAPSHOT{"messageId":"p2","activityType":"PLAN","content":{}}
+			c input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"},{"id":"u3","role":"user","content":"and"},{"id":"u4","role":"user","content":"end"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}`,
+		want: []want{{run: "3", messages: `u1:hi m1:one u2:more p2:{} u3:and u4:end`, used: "r3"}},
+	}, {
 		name: "reasoning that a client omits or sends",
 		script: `
 			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}

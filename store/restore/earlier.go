@@ -32,8 +32,9 @@ type outline struct {
 	to       int64           // the last position that counts
 	snapshot int64           // the position of the last MESSAGES_SNAPSHOT, or 0
 	bytes    int             // of the requests that were read
+	latest   *full           // that snapshot, once it is needed
 	request  int             // the last of the requests that was read, from 1
-	ids      []string        // of its messages
+	last     int             // the place of its last message: see placer.lastOf
 }
 
 // outlined are the types of the events that an outline needs if it need not have the texts of

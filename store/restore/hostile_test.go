@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,6 +150,69 @@ func TestFailures(t *testing.T) {
 	// request, and the run.
 	if failures != 3+1+1+(1+4+1)+(1+3)+2 {
 		t.Errorf("%d reads failed", failures)
+	}
+}
+
+// TestManyOmitted restores a thread with many activities and no message that shows their
+// place. That takes long if each one looks at the others, or reads requests again.
+func TestManyOmitted(t *testing.T) {
+	const runs, each = 100, 1000
+	var entries []store.Entry
+	request, want := "", []byte("[")
+	for i := range runs + 1 {
+		stream := fmt.Sprint("s", i)
+		user := userMessage(fmt.Sprint("v", i)) + "," + userMessage(fmt.Sprint("u", i))
+		request += "," + user
+		entries = append(entries,
+			store.Entry{Stream: stream, Kind: store.Input, Data: fmt.Appendf(nil, `{"messages":[%s]}`, request[1:])},
+			store.Entry{Stream: stream, Kind: store.Event, Data: fmt.Appendf(nil, `{"type":"RUN_STARTED","threadId":"t","runId":"r%d"}`, i)})
+		want = append(append(want, user...), ',')
+		for k := range each {
+			if i < runs {
+				entries = append(entries, store.Entry{Stream: stream, Kind: store.Event, Data: fmt.Appendf(nil,
+					`{"type":"ACTIVITY_SNAPSHOT","messageId":"a%d-%d","activityType":"PLAN","content":{}}`, i, k)})
+				want = fmt.Appendf(want, `{"id":"a%d-%d","role":"activity","activityType":"PLAN","content":{}},`, i, k)
+			}
+		}
+	}
+	th := open(t, entries, restore.Options{})
+	r, err := th.Run(t.Context(), th.Graph.Nodes[runs])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[len(want)-1] = ']'
+	if string(r.Messages) != string(want) {
+		t.Errorf("%d bytes of messages, want %d", len(r.Messages), len(want))
+	}
+}
+
+// TestEarlierLimit checks that only the last runs count if the events of earlier ones are
+// large.
+func TestEarlierLimit(t *testing.T) {
+	entries := script(`
+		a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+		a RUN_STARTED{"threadId":"t","runId":"r1"}
+		a ACTIVITY_SNAPSHOT{"messageId":"p1","activityType":"PLAN","content":{}}
+		b RUN_STARTED{"threadId":"t","runId":"r2"}`)
+	text := strings.Repeat("x", 1<<20)
+	for range 33 {
+		entries = append(entries, script(`b CUSTOM{"name":"`+text+`"}`)...)
+	}
+	entries = append(entries, script(`
+		c input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+		c RUN_STARTED{"threadId":"t","runId":"r3"}
+		c ACTIVITY_SNAPSHOT{"messageId":"p3","activityType":"PLAN","content":{}}
+		d input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+		d RUN_STARTED{"threadId":"t","runId":"r4"}`)...)
+	th := open(t, entries, restore.Options{})
+	for i, want := range []string{"u1:hi p1:{}", "u1:hi p1:{}", "u1:hi p3:{}", "u1:hi p3:{}"} {
+		r, err := th.Run(t.Context(), th.Graph.Nodes[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(t, r.Messages); got != want {
+			t.Errorf("run %d: %s, want %s", i+1, got, want)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func (o *outline) merge(ctx context.Context, f *full) ([]byte, reduce.Changes, e
 	changes := o.reducer.Changes()
 	all := o.known(f)
 	var list []kept
-	p := placer{outline: o, full: f, all: all, after: -1}
+	p := newPlacer(o, f, all)
 	for i := range all {
 		m := &all[i]
 		changes.Moved = changes.Moved || m.moved

@@ -9,11 +9,35 @@ type placer struct {
 	*outline
 	*full
 	all []known
-	// Of the messages before the present one: the nearest, the one with the last place in
-	// the request, and whether that one is sure.
+	// For each message, the index of the next one that is sure, of the next one that is sure
+	// and in the request, and of the next one that is in the request and not sure.
+	next, placed, unsure []int
+	// Of the messages before the present one: the nearest, and the one with the last place in
+	// the request.
 	nearest *known
 	after   int
 	from    *known
+}
+
+// newPlacer returns a placer for the messages of an outline, which must be passed or found in
+// their order.
+func newPlacer(o *outline, f *full, all []known) *placer {
+	n := len(all)
+	p := &placer{outline: o, full: f, all: all, after: -1, next: make([]int, n), placed: make([]int, n), unsure: make([]int, n)}
+	next, placed, unsure := n, n, n
+	for i := n - 1; i >= 0; i-- {
+		p.next[i], p.placed[i], p.unsure[i] = next, placed, unsure
+		switch m := &all[i]; {
+		case m.omitted:
+		case m.sure && m.place >= 0:
+			next, placed = i, i
+		case m.sure:
+			next = i
+		case m.place >= 0:
+			unsure = i
+		}
+	}
+	return p
 }
 
 // pass passes a message that is not looked for.
@@ -29,48 +53,32 @@ func (p *placer) pass(i int) {
 // if a client that sends the request does not have it any more.
 func (p *placer) find(ctx context.Context, i int) (int, error) {
 	m, near := &p.all[i], p.nearest
+	var answer *known // the next message of the run
+	if n := p.next[i]; n < len(p.all) && p.all[n].requests <= m.requests {
+		answer = &p.all[n]
+	}
 	switch {
 	case near == nil && m.requests == 0:
 		return 0, nil
 	case near != nil && near.requests >= m.requests:
-		if near.place < 0 || near.Run() == 0 && p.answerGone(i) {
+		begins := near.Run() == 0 && m.Run() > 0 // the answer to the first request
+		if near.place < 0 || begins && answer != nil && answer.place < 0 {
 			return -1, nil
 		}
 		return p.after + 1, nil
 	}
 	// It follows the last message of the request of its run. The next message of the run
 	// shows where that is, unless a snapshot has others before it.
-	doubt := false
-	for k := i + 1; k < len(p.all); k++ {
-		next := &p.all[k]
-		ofRun := next.requests <= m.requests
-		switch {
-		case next.omitted:
-		case !next.sure:
-			doubt = doubt || next.place >= 0
-		case ofRun && next.place < 0:
-			return -1, nil
-		case ofRun && !doubt:
-			return next.place, nil
-		case next.place >= 0:
-			return p.count(ctx, m, next.place, next.requests, doubt)
-		}
+	switch {
+	case answer != nil && answer.place < 0:
+		return -1, nil
+	case answer != nil && p.unsure[i] > p.next[i]:
+		return answer.place, nil
+	case p.placed[i] < len(p.all):
+		next := &p.all[p.placed[i]]
+		return p.count(ctx, m, next.place, next.requests, p.unsure[i] < p.placed[i])
 	}
-	return p.count(ctx, m, len(p.messages), len(p.asked)+1, doubt)
-}
-
-// answerGone reports whether a message begins the run of the first request, and the request
-// lacks the message of the run that follows.
-func (p *placer) answerGone(i int) bool {
-	if p.all[i].Run() == 0 {
-		return false
-	}
-	for k := i + 1; k < len(p.all) && p.all[k].requests == p.all[i].requests; k++ {
-		if next := &p.all[k]; next.sure && !next.omitted {
-			return next.place < 0
-		}
-	}
-	return false
+	return p.count(ctx, m, len(p.messages), len(p.asked)+1, p.unsure[i] < len(p.all))
 }
 
 // count finds the place of a message between p.after and another message of the request that
@@ -86,67 +94,74 @@ func (p *placer) count(ctx context.Context, m *known, before, to int, doubt bool
 	if before-p.after-1 == to-from && !doubt && to > m.requests {
 		return p.after + 1 + m.requests - from, nil // each request has one of them
 	}
-	ids, err := p.requested(ctx, m.requests)
+	last, ok, err := p.lastOf(ctx, m.requests)
 	switch {
 	case err != nil:
 		return 0, err
-	case len(ids) > 0:
-		return p.behind(ctx, m.requests, ids)
+	case ok && last == removed:
+		return -1, nil
+	case ok:
+		return max(last, p.after) + 1, nil
 	case to <= m.requests:
 		return before, nil
 	}
 	return min(p.after+1+m.requests-from, before), nil
 }
 
-// behind returns the place behind the messages of an earlier request, or -1 if the client
-// removed the last of them. If a snapshot of the agent did, those before it count.
-func (p *placer) behind(ctx context.Context, request int, ids []string) (int, error) {
-	for i := len(ids) - 1; i >= 0; i-- {
-		if at, ok := p.byID[ids[i]]; ok {
-			return max(at, p.after) + 1, nil
-		}
-		if removed, err := p.removed(ctx, request, ids[i]); err != nil || !removed {
-			return -1, err
-		}
-	}
-	return p.after + 1, nil
-}
-
-// removed reports whether the agent removed a message of an earlier request: whether the last
+// gone reports whether the agent removed a message of an earlier request: whether the last
 // snapshot lacks it.
-func (o *outline) removed(ctx context.Context, request int, id string) (bool, error) {
+func (o *outline) gone(ctx context.Context, request int, id string) (bool, error) {
 	t := o.thread
 	if o.snapshot <= t.runs[o.path[o.asked[request-1]].Index].Start {
 		return false, nil
 	}
-	for e, err := range t.log.Read(ctx, t.Key, o.snapshot-1) {
-		if err != nil {
-			return false, err
+	if o.latest == nil {
+		for e, err := range t.log.Read(ctx, t.Key, o.snapshot-1) {
+			if err != nil {
+				return false, err
+			}
+			o.latest = readFull(e.Data)
+			break
 		}
-		if f := readFull(e.Data); f != nil {
-			_, has := f.byID[id]
-			return !has, nil
-		}
-		break
 	}
-	return false, nil
+	if o.latest == nil {
+		return false, nil
+	}
+	_, has := o.latest.byID[id]
+	return !has, nil
 }
 
-// requested returns the ids of the messages of an earlier request. It returns none if they are
-// not known.
-func (o *outline) requested(ctx context.Context, request int) ([]string, error) {
-	if o.request == request {
-		return o.ids, nil
+// removed is the place of a message that the client removed.
+const removed = -2
+
+// lastOf returns the place of the last message of an earlier request. If a snapshot of the
+// agent removed that, those before it count. The place is -1 if there are none, and removed if
+// the client removed it. It reports false if the request is not known.
+func (p *placer) lastOf(ctx context.Context, request int) (place int, ok bool, err error) {
+	if p.request == request {
+		return p.last, true, nil
 	}
-	data, err := o.readRequest(ctx, o.asked[request-1])
+	data, err := p.readRequest(ctx, p.asked[request-1])
 	if err != nil || data == nil {
-		return nil, err
+		return 0, false, err
 	}
-	o.request, o.ids = request, nil
-	if f := readFull(data); f != nil {
-		for _, m := range f.messages {
-			o.ids = append(o.ids, m.id)
+	f := readFull(data)
+	if f == nil {
+		return 0, false, nil
+	}
+	p.request, p.last = request, -1
+	for i := len(f.messages) - 1; i >= 0; i-- {
+		id := f.messages[i].id
+		if at, ok := p.byID[id]; ok {
+			p.last = at
+			break
+		}
+		if gone, err := p.gone(ctx, request, id); err != nil {
+			return 0, false, err
+		} else if !gone {
+			p.last = removed
+			break
 		}
 	}
-	return o.ids, nil
+	return p.last, true, nil
 }

@@ -129,8 +129,20 @@ func TestReads(t *testing.T) {
 			t.Errorf("run %d: %d runs were used, %d reads, %d entries; want %+v", test.run, len(r.Used), log.reads, log.entries, test)
 		}
 	}
+	kept := &counted{Log: memory.New()}
+	if _, err := kept.Append(t.Context(), key, 0, conversation(300, restore.Auto)); err != nil {
+		t.Fatal(err)
+	}
+	th2 := reopen(t, kept, restore.Options{})
+	r, err := th2.Run(t.Context(), th2.Graph.Nodes[299])
+	if n := strings.Count(string(r.Messages), `"role":"activity"`); err != nil || n != 300 {
+		t.Errorf("%d activities, %v", n, err)
+	}
+	if kept.reads > 6 { // two requests to look at, that of the first run, and the last two runs
+		t.Errorf("%d reads to keep activities", kept.reads)
+	}
 	log.lacks = 90
-	_, err := th.Run(t.Context(), th.Graph.Nodes[50])
+	_, err = th.Run(t.Context(), th.Graph.Nodes[50])
 	if want := `thread "t" has no entry at position 90: the log is damaged`; err == nil || err.Error() != want {
 		t.Errorf("a damaged log: %v, want %s", err, want)
 	}
