@@ -174,3 +174,24 @@ func TestTenants(t *testing.T) {
 		})
 	}
 }
+
+// The refusal of a request without a tenant says what is missing.
+func TestTenantRefusals(t *testing.T) {
+	t.Parallel()
+	tokens, trusted := writeTokens(t, "acme "+hashOf("a-token")), []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	for _, test := range []struct {
+		settings Settings
+		headers  []string
+		want     string
+	}{
+		{Settings{TokenFile: tokens}, nil, "unauthorized: the request has no token that is known"},
+		{Settings{TrustedProxies: trusted}, nil, "unauthorized: the request has no header P20export-Tenant, or is not from a trusted proxy"},
+		{Settings{TrustedProxies: trusted}, []string{"P20export-Tenant:"}, "malformed_request: the header P20export-Tenant names no tenant: it is empty"},
+		{Settings{TrustedProxies: trusted}, []string{"P20export-Tenant: " + strings.Repeat("x", MaxTenantBytes+1)}, fmt.Sprintf("malformed_request: the header P20export-Tenant names no tenant: the tenant has more than %d bytes", MaxTenantBytes)},
+	} {
+		r := tryFrom(t, open(t, test.settings), "10.1.2.3:1", "GET", "/threads", "", test.headers...)
+		if got := strings.TrimSpace(text(r)); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

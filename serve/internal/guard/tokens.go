@@ -26,12 +26,20 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (tenant str
 		return g.settings.Tenant, nil, nil
 	}
 	if _, given := r.Header[TenantHeader]; given && g.trusts(r) {
-		if tenant = r.Header.Get(TenantHeader); tenant == "" || checkTenant(tenant) != nil {
-			return "", nil, &refusal{http.StatusBadRequest, Malformed, "the header " + TenantHeader + " names no tenant"}
+		tenant = r.Header.Get(TenantHeader)
+		err := checkTenant(tenant)
+		if tenant == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return "", nil, &refusal{http.StatusBadRequest, Malformed, "the header " + TenantHeader + " names no tenant: " + err.Error()}
 		}
 		return tenant, nil, nil
 	}
 	no = &refusal{http.StatusUnauthorized, Unauthorized, "the request has no token that is known"}
+	if g.tokens == nil {
+		no.detail = "the request has no header " + TenantHeader + ", or is not from a trusted proxy"
+	}
 	challenge := `Bearer realm="p20export"`
 	if g.tokens != nil {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
