@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -122,7 +123,8 @@ func TestLogAwayAtDrain(t *testing.T) {
 	t.Parallel()
 	log := &failing{Log: newMemory(t)}
 	a := newAgent(t)
-	p := start(t, log, a, serve.Settings{})
+	var text bytes.Buffer
+	p := start(t, log, a, serve.Settings{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	c, answer := p.begin(a, "t", "r")
 	log.away.Store(true)
 	c.send(step(1))
@@ -137,6 +139,11 @@ func TestLogAwayAtDrain(t *testing.T) {
 	same(t, p.seen.outcomes, []serve.Outcome{serve.NotStored})
 	p.seen.mu.Unlock()
 	answer.broken()
+	for _, line := range []string{"run began", "events cannot be appended to the log; the run waits for it", "run ended"} {
+		if want := `level=.* msg="` + line + `" thread=t agent=a run=r stream=serve:`; !regexp.MustCompile(want).MatchString(text.String()) {
+			t.Errorf("no line is %s:\n%s", want, text.String())
+		}
+	}
 	log.away.Store(false)
 	p.stop()
 	next := start(t, log, a, serve.Settings{})

@@ -197,7 +197,8 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	}
 	x.stream = streamID(q.RunID, last.number+1)
 	stream := transfer.NewStream(r.log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
-	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: r.logger(q.Key), most: r.settings.Limits.StoreTimeout, cut: r.cut}
+	log := r.logger(q.Key).With("agent", q.Agent, "run", q.RunID, "stream", x.stream)
+	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: log, most: r.settings.Limits.StoreTimeout, cut: r.cut}
 	r.add(x) // first, so that who finds the stream finds the run
 	began := time.Now()
 	if err = stream.Input(ctx, q.Body, began); err == nil {

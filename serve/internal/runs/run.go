@@ -63,7 +63,7 @@ func (x *run) answered(refusal error) {
 // work lets the agent answer the request, and ends the stream.
 func (x *run) work(q Request) {
 	r := x.runs
-	log := r.logger(x.key).With("agent", q.Agent, "stream", x.stream)
+	log := x.writer.log
 	log.Info("run began")
 	watching, unwatch := context.WithCancel(r.ctx)
 	var watched sync.WaitGroup
