@@ -77,6 +77,30 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A run can be cancelled by the id that its agent gave it, which the list of runs has, too. An
+// earlier run of the same response has ended.
+func TestCancelNamed(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		go func() {
+			c := a.next()
+			c.accept()
+			c.send(started("t", "one"), finished("t", "one"), started("t", "two"))
+		}()
+		answer := p.post("/agents/a", input("t", "r"))
+		answer.events(3)
+		p.post("/threads/t/runs/one/cancel", "").want(http.StatusConflict, `"code":"run_ended"`)
+		for _, id := range []string{"two", "two", "r"} {
+			p.post("/threads/t/runs/"+id+"/cancel", "").want(http.StatusOK, `"end":"cancelled"`)
+		}
+		p.post("/threads/t/runs/one/cancel", "").want(http.StatusConflict, `"code":"run_ended"`)
+		answer.wantClosing("cancelled")
+		same(t, p.ended(1), serve.Cancelled)
+	})
+}
+
 // A run can be cancelled before its agent answers.
 func TestCancelBeforeHead(t *testing.T) {
 	t.Parallel()

@@ -11,11 +11,15 @@ import (
 
 // Cancel ends a run that this or another process runs. It returns when the log has the end.
 // The process that runs it finds out from the log. A run that was cancelled before counts as
-// cancelled. The error is ErrNoRun if no request with the run id was sent, ErrRunEnded if its
+// cancelled. The run id is that of the request, or else the one that the agent gave the run.
+// The error is ErrNoRun if there is no such run, ErrRunEnded if its
 // run has ended, that of ctx, or that of the log.
 func Cancel(ctx context.Context, log store.Log, key store.Key, runID string) error {
 	for {
 		last, err := find(ctx, log, key, runID, nil)
+		if err == nil && last.number == 0 {
+			last, err = named(ctx, log, key, runID)
+		}
 		switch {
 		case err != nil:
 			return err

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -82,6 +83,33 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string, body 
 	}
 	last.ID = streamID(runID, last.number)
 	return last, last.read(ctx, log, key, body)
+}
+
+// named returns the attempt to which the agent answered with a run of an id, which may differ
+// from that of the request. It has ended if that run has.
+func named(ctx context.Context, log store.Log, key store.Key, runID string) (attempt, error) {
+	var last store.Run
+	for run, err := range log.Runs(ctx, store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread, ID: &runID}) {
+		if err != nil {
+			return attempt{}, err
+		}
+		if strings.HasPrefix(run.Stream, prefix) {
+			last = run
+		}
+	}
+	if last.Stream == "" {
+		return attempt{}, nil
+	}
+	s, err := log.Stream(ctx, key, last.Stream)
+	if err != nil {
+		return attempt{}, err
+	}
+	a := attempt{Stream: s, number: 1}
+	a.ID = last.Stream
+	err = a.read(ctx, log, key, nil)
+	a.Ended = a.Ended || last.End != store.Open
+	a.cancelled = a.cancelled && last.End == store.Failed
+	return a, err
 }
 
 // read compares the request of the attempt with body, and finds out what became of it.
