@@ -83,6 +83,10 @@ func (s *Server) run(q *request) {
 	s.stream(q, p, since)
 }
 
+// upstreamHeader names the agent in a response that has the agent's status and body. It tells
+// them from refusals of this server.
+const upstreamHeader = "P20export-Upstream"
+
 // passOn answers with the status and the body of an agent that refused a request.
 func (s *Server) passOn(q *request, refused *proxy.Refused) {
 	h := q.w.Header()
@@ -91,6 +95,7 @@ func (s *Server) passOn(q *request, refused *proxy.Refused) {
 			h[name] = values
 		}
 	}
+	h.Set(upstreamHeader, q.ids[0])
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	q.w.WriteHeader(refused.Status)
