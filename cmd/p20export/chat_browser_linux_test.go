@@ -92,16 +92,22 @@ type faucet struct {
 	mu       sync.Mutex
 	hold     chan struct{} // answers stop until it is closed; nil: they do not
 	after    int           // after how many words
+	asks     bool          // answers end with a question
 	arrived  chan struct{} // a request has arrived
 	requests []request
 }
 
 // request is what the tests read of a request to the agent.
 type request struct {
+	ThreadID    string
 	RunID       string
 	ParentRunID string
 	Messages    []struct{ Role, Content string }
+	Resume      []struct{ InterruptID, Status string }
 }
+
+// question is the end of a run in which the agent asks for an approval.
+const question = `data: {"type":"RUN_FINISHED","threadId":%q,"runId":%q,"outcome":{"type":"interrupt","interrupts":[{"id":"i1","reason":"confirm"}]}}` + "\n"
 
 func newFaucet(t *testing.T, agent string) *faucet {
 	g := &faucet{arrived: make(chan struct{}, 100)}
@@ -116,9 +122,11 @@ func newFaucet(t *testing.T, agent string) *faucet {
 		}
 		g.mu.Lock()
 		g.requests = append(g.requests, seen)
-		hold, after := g.hold, g.after
+		hold, after, asks := g.hold, g.after, g.asks
 		g.mu.Unlock()
 		g.arrived <- struct{}{}
+		// The agent behind has not asked, so it gets no answer.
+		body = bytes.Replace(body, []byte(`"resume":`), []byte(`"unused":`), 1)
 		response, err := http.Post(agent+r.URL.Path, "application/json", bytes.NewReader(body))
 		if err != nil {
 			t.Error(err)
@@ -138,6 +146,9 @@ func newFaucet(t *testing.T, agent string) *faucet {
 				}
 			}
 			line, err = lines.ReadString('\n')
+			if asks && strings.Contains(line, "RUN_FINISHED") {
+				line = fmt.Sprintf(question, seen.ThreadID, seen.RunID)
+			}
 			_, _ = io.WriteString(w, line)
 			_ = http.NewResponseController(w).Flush()
 			if err != nil {
@@ -164,6 +175,13 @@ func (g *faucet) set(hold chan struct{}, after int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hold, g.after = hold, after
+}
+
+// ask makes answers end with a question, or no more.
+func (g *faucet) ask(asks bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asks = asks
 }
 
 // last returns the last request.
@@ -412,4 +430,29 @@ func TestBrowserChatRefused(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	finished(b, 2)
+}
+
+// An agent asks for an approval, which the page has no form for. Another tab and a tab that is
+// joined again say so, and the next message declines it.
+func TestBrowserChatAsked(t *testing.T) {
+	const asked = state + ` === "The agent asks for an approval. Your next message declines it."`
+	c := startChat(t)
+	c.gate.ask(true)
+	b := c.open(1280, "light")
+	say(b, "What is a CSV file?")
+	b.Until(asked)
+	other := c.open(1280, "light")
+	other.Holds(asked)
+	other.Until(`document.querySelectorAll("#runs > li").length === 1`)
+	other.Click(`#runs > li:first-child button`)
+	other.Until(state + ` === "Your next message continues run 1."`)
+	other.Click("#latest")
+	other.Until(asked + ` && document.querySelectorAll("#messages > li").length === 2`)
+	other.Judge()
+	c.gate.ask(false)
+	say(other, "How do I read it?")
+	finished(other, 4)
+	if got := c.gate.last().Resume; len(got) != 1 || got[0].InterruptID != "i1" || got[0].Status != "cancelled" {
+		t.Errorf("the agent got the answers %+v", got)
+	}
 }

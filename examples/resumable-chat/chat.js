@@ -76,12 +76,14 @@ async function join() {
 async function send(text) {
   const runId = crypto.randomUUID();
   const parentRunId = branch?.run_id;
+  // The page cannot answer what an agent asks, and agents continue only after an answer.
+  const resume = agent.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: "cancelled" }));
   busy = "Sending…";
   end = null;
   agent.addMessage({ id: crypto.randomUUID(), role: "user", content: text });
   let reason = "the server was not reached.";
   try {
-    await agent.runAgent({ runId, parentRunId });
+    await agent.runAgent({ runId, parentRunId, ...(resume.length && { resume }) });
   } catch (error) {
     if (error.status) reason = detail(error);
   }
@@ -174,6 +176,7 @@ function state() {
   if (note) return note;
   if (branch !== null) return `Your next message continues run ${branch.number}.`;
   if (end === null) return "Ready.";
+  if (agent.pendingInterrupts.length) return "The agent asks for an approval. Your next message declines it.";
   if (end.type === "RUN_FINISHED") return "The answer is complete.";
   if (end.code === "p20export.cancelled") return "The answer was cancelled.";
   return `The answer was interrupted: ${end.message}`;
