@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/p20export/p20export/internal/timetext"
 )
 
 // isTimestamp reports whether s has the form of RFC 3339 §5.6 with upper-case T and Z and
@@ -70,9 +72,5 @@ func parseTime(s string) (time.Time, timeFault) {
 // FormatTime formats t as in the artifacts of this program: in UTC with Z, and with six
 // fraction digits unless they are all zero. It truncates t to microseconds.
 func FormatTime(t time.Time) string {
-	t = t.UTC().Truncate(time.Microsecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000000Z")
+	return timetext.Format(t)
 }

@@ -65,15 +65,6 @@ func (s *Server) listThreads(q *request) {
 	s.answer(q, page)
 }
 
-// optionalTime returns null for a time that is not known.
-func optionalTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := artifact.FormatTime(t)
-	return &text
-}
-
 // optional returns null for an empty id.
 func optional(id string) *string {
 	if id == "" {

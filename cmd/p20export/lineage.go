@@ -98,7 +98,7 @@ evidence.
 		g := lineage.New(runs)
 		p.Lineage(g)
 		for _, t := range g.Threads {
-			found := render.ThreadFindings(t)
+			found := t.Findings()
 			if about != p {
 				about.Findings(found)
 			}

@@ -109,10 +109,16 @@ func (n *Node) Findings() (found []finding.Finding) {
 
 // Findings returns the findings of all runs, in order. Beyond finding.MaxListed they are
 // only counted.
-func (g *Graph) Findings() []finding.Finding {
-	var found []finding.Finding
+func (g *Graph) Findings() []finding.Finding { return listed(g.Nodes) }
+
+// Findings is like that of Graph, for the runs of the thread.
+func (t *Thread) Findings() []finding.Finding { return listed(t.Nodes) }
+
+// listed returns the findings of runs. The list is never nil.
+func listed(nodes []*Node) []finding.Finding {
+	found := []finding.Finding{}
 	more := 0
-	for _, n := range g.Nodes {
+	for _, n := range nodes {
 		list := n.Findings()
 		if keep := finding.MaxListed - len(found); len(list) > keep {
 			more += len(list) - keep

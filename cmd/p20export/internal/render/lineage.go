@@ -16,56 +16,11 @@ type LineageRow struct {
 	// Capture is the path of a capture that could not be read or has no run, or null.
 	Capture *string `json:"capture"`
 	// Runs has the runs in the order in which they began.
-	Runs []LineageRun `json:"runs"`
+	Runs []lineage.RunRow `json:"runs"`
 	// Branches has the branches in the order of their first runs.
-	Branches []LineageBranch `json:"branches"`
+	Branches []lineage.BranchRow `json:"branches"`
 	// Findings are about the ids of the runs, or why the capture could not be read.
 	Findings []finding.Finding `json:"findings"`
-}
-
-// LineageRun is a run of a thread.
-type LineageRun struct {
-	// Number is the number of the run in the thread, counted from 1.
-	Number int `json:"number"`
-	// RunID is empty if RUN_STARTED has none.
-	RunID string `json:"run_id"`
-	// ParentRunID is the parentRunId of RUN_STARTED or of the request, or null.
-	ParentRunID *string `json:"parent_run_id"`
-	// Parent is the number of the run that this run continues, or null for a root.
-	Parent *int `json:"parent"`
-	// Edge says why the run has its parent.
-	Edge lineage.Edge `json:"edge"`
-	// Branch is the number of the branch that the run belongs to.
-	Branch int `json:"branch"`
-	// Depth is the number of runs before it on its path.
-	Depth int `json:"depth"`
-	// Source is the path of the capture, or the id of the stream in a log.
-	Source string `json:"source"`
-	// Position is the position of RUN_STARTED in the log, or its index in the capture.
-	Position int64 `json:"position"`
-	// Events is the number of events of the run.
-	Events int64 `json:"events"`
-	// StartedAt is the time at which the first event arrived, or null.
-	StartedAt *string `json:"started_at"`
-	// LastAt is the time at which the last event arrived, or null.
-	LastAt *string     `json:"last_at"`
-	End    lineage.End `json:"end"`
-}
-
-// LineageBranch is a branch of a thread: runs that continue each other.
-type LineageBranch struct {
-	// Number is the number of the branch in the thread, counted from 1.
-	Number int `json:"number"`
-	// From is the number of the run that the branch leaves, or null if it begins with a root.
-	From *int `json:"from"`
-	// Level is the number of branches that the branch descends from.
-	Level int `json:"level"`
-	// Runs is the number of runs of the branch.
-	Runs int `json:"runs"`
-	// First is the number of its first run.
-	First int `json:"first"`
-	// Last is the number of its last run.
-	Last int `json:"last"`
 }
 
 // Lineage prints the graph of the runs of threads. Formats that are a graph have no findings.
@@ -82,7 +37,7 @@ func (p *Printer) Lineage(g *lineage.Graph) {
 			p.json(newLineageRow(t))
 		case Text:
 			p.tree(t)
-			p.findings(ThreadFindings(t))
+			p.findings(t.Findings())
 		}
 	}
 }
@@ -90,7 +45,7 @@ func (p *Printer) Lineage(g *lineage.Graph) {
 // Unread prints why a capture has no runs in the graph.
 func (p *Printer) Unread(path string, about []finding.Finding) {
 	if p.format == JSON {
-		p.json(LineageRow{Capture: &path, Runs: []LineageRun{}, Branches: []LineageBranch{}, Findings: about})
+		p.json(LineageRow{Capture: &path, Runs: []lineage.RunRow{}, Branches: []lineage.BranchRow{}, Findings: about})
 		return
 	}
 	p.line("%s", path)
@@ -100,45 +55,9 @@ func (p *Printer) Unread(path string, about []finding.Finding) {
 // Findings prints findings.
 func (p *Printer) Findings(list []finding.Finding) { p.findings(list) }
 
-// ThreadFindings returns the findings about the runs of a thread.
-func ThreadFindings(t *lineage.Thread) []finding.Finding {
-	found := []finding.Finding{}
-	more := 0
-	for _, n := range t.Nodes {
-		for _, f := range n.Findings() {
-			if len(found) == finding.MaxListed {
-				more++
-			} else {
-				found = append(found, f)
-			}
-		}
-	}
-	if more > 0 {
-		found = append(found, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", more))
-	}
-	return found
-}
-
 func newLineageRow(t *lineage.Thread) LineageRow {
-	row := LineageRow{ThreadID: &t.ID, Runs: []LineageRun{}, Branches: []LineageBranch{}, Findings: ThreadFindings(t)}
-	number := make(map[*lineage.Node]int, len(t.Nodes))
-	numberOf := func(n *lineage.Node) *int {
-		if n == nil {
-			return nil
-		}
-		i := number[n]
-		return &i
-	}
-	for i, n := range t.Nodes {
-		number[n] = i + 1
-		row.Runs = append(row.Runs, LineageRun{
-			i + 1, n.ID, optional(n.ParentID), numberOf(n.Parent), n.Edge, n.Branch.Number, n.Depth, n.Source, n.Position, n.Events,
-			optionalTime(n.StartedAt), optionalTime(n.LastAt), n.End,
-		})
-	}
-	for _, b := range t.Branches {
-		row.Branches = append(row.Branches, LineageBranch{b.Number, numberOf(b.From), b.Level, len(b.Runs), number[b.Runs[0]], number[b.Head()]})
-	}
+	row := LineageRow{ThreadID: &t.ID, Findings: t.Findings()}
+	row.Runs, row.Branches = t.Rows()
 	return row
 }
 

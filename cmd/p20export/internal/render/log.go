@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/internal/timetext"
 	"github.com/p20export/p20export/store"
 )
 
@@ -123,7 +124,7 @@ type LogDeleteRow LogThreadRow
 
 func newThreadRow(t store.Thread) LogThreadRow {
 	return LogThreadRow{
-		t.Tenant, t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt), optionalTime(t.DeletedAt),
+		t.Tenant, t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt), timetext.Optional(t.DeletedAt),
 	}
 }
 
@@ -162,7 +163,7 @@ func (p *Printer) LogRun(r store.Run, threads bool) {
 	if p.format == JSON {
 		p.json(LogRunRow{
 			r.Tenant, r.Thread, optional(r.ID), optional(r.Parent), r.Stream, optional(r.Input), r.Start, r.Last, r.Entries, r.Bytes,
-			optionalTime(r.StartedAt), optionalTime(r.LastAt), r.End,
+			timetext.Optional(r.StartedAt), timetext.Optional(r.LastAt), r.End,
 		})
 		return
 	}
@@ -191,7 +192,7 @@ func endColour(end store.RunEnd) string {
 
 // LogEntry prints an entry of a log as a row.
 func (p *Printer) LogEntry(e *store.Entry) {
-	row := LogEntryRow{Position: e.Position, Run: optional(e.Run), Stream: e.Stream, Kind: e.Kind, Event: optional(e.Type), ArrivedAt: optionalTime(e.Arrived)}
+	row := LogEntryRow{Position: e.Position, Run: optional(e.Run), Stream: e.Stream, Kind: e.Kind, Event: optional(e.Type), ArrivedAt: timetext.Optional(e.Arrived)}
 	if strictjson.Nests(e.Data) {
 		row.Data = e.Data
 	} else {

@@ -17,14 +17,6 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-func optionalTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := artifact.FormatTime(t)
-	return &s
-}
-
 // seconds formats a time for text, without fractions of a second.
 func seconds(t time.Time) string {
 	if t.IsZero() {

@@ -32,7 +32,10 @@ const snake = "^[a-z0-9]+(_[a-z0-9]+)*$"
 // rows generates the schema of JSON rows, with a definition for each type of row and for
 // each type within them. Rows may have more keys.
 func (g *generator) rows() (*jsonschema.Schema, error) {
-	names := make(map[reflect.Type]string)
+	names := map[reflect.Type]string{ // those of types that were named in another package
+		reflect.TypeFor[lineage.RunRow]():    "render_lineagerun",
+		reflect.TypeFor[lineage.BranchRow](): "render_lineagebranch",
+	}
 	for _, row := range render.RowTypes() {
 		names[row.Of] = row.Name
 	}
@@ -53,8 +56,8 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 			if t.Name() == "" {
 				return ""
 			}
-			name, isRow := names[t]
-			if !isRow {
+			name, named := names[t]
+			if !named {
 				name = filepath.Base(t.PkgPath()) + "_" + strings.ToLower(t.Name())
 			}
 			if other := types[name]; other != nil && other != t {
