@@ -5,10 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 )
@@ -65,30 +62,6 @@ func (s *Server) listThreads(q *request) {
 	s.answer(q, page)
 }
 
-// optional returns null for an empty id.
-func optional(id string) *string {
-	if id == "" {
-		return nil
-	}
-	return &id
-}
-
-// conversation is a restored conversation.
-type conversation struct {
-	ThreadID         string            `json:"thread_id"`
-	Position         int64             `json:"position"`
-	Run              *int64            `json:"run"`
-	RunID            *string           `json:"run_id"`
-	Messages         jsontext.Value    `json:"messages"`
-	State            jsontext.Value    `json:"state"`
-	Known            bool              `json:"known"`
-	PendingToolCalls []string          `json:"pending_tool_calls"`
-	Interrupts       jsontext.Value    `json:"interrupts"`
-	Used             []int64           `json:"used"`
-	Entries          int64             `json:"entries"`
-	Findings         []finding.Finding `json:"findings"`
-}
-
 // restore serves GET /threads/{thread}/restore: the conversation at the end of a run, or at
 // a position. Without a parameter the run is the last that began.
 func (s *Server) restore(q *request) {
@@ -126,30 +99,7 @@ func (s *Server) conversation(q *request, run, at string, position int64) (docum
 		s.fail(q, err)
 		return nil, false
 	}
-	return newConversation(result), true
-}
-
-func newConversation(r *restore.Result) conversation {
-	c := conversation{
-		ThreadID: r.Key.Thread, Position: r.Position, Messages: r.Messages, State: orNull(r.State), Known: r.StateKnown,
-		PendingToolCalls: append([]string{}, r.PendingToolCalls...), Interrupts: orNull(r.Interrupts), Used: []int64{}, Entries: r.Entries,
-		Findings: append([]finding.Finding{}, r.Findings...),
-	}
-	if r.Run != nil {
-		c.Run, c.RunID = &r.Run.Position, optional(r.Run.ID)
-	}
-	for _, n := range r.Used {
-		c.Used = append(c.Used, n.Position)
-	}
-	return c
-}
-
-// orNull returns null in place of an empty text.
-func orNull(text []byte) jsontext.Value {
-	if len(text) == 0 {
-		return jsontext.Value("null")
-	}
-	return text
+	return result.Row(), true
 }
 
 // enterTime is how long a request waits until a lineage or a conversation may be built.
