@@ -74,8 +74,9 @@ it is completed later, beginning with what is already in DIR. P20EXPORT_STORE
 alone does not select an event log.
 
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
-when all open ones have ended. After --drain, or at a second signal half a
-second or more after the first, the rest are cut off and kept as cancelled.
+when all open ones have ended. After --drain, the rest are cut off and kept as
+cancelled. A second signal cuts them off at once, unless it comes within half a
+second.
 
 Without --allow-remote, ADDRESS must be a loopback address, and requests whose
 Host header names another machine are refused, unless --allow-host names it. A

@@ -85,16 +85,21 @@ Without --token-file and --trusted-proxy, whoever can connect can read all
 threads of --tenant. A line of the file of --token-file is TENANT sha256:HEX,
 with the SHA-256 of a random token; clients send the token as
 Authorization: Bearer. The peers of --trusted-proxy name the tenant in the
-header P20export-Tenant. A tenant sees only its own threads.
+header P20export-Tenant. A tenant sees only its own threads. With both flags,
+a request of such a peer that has the header needs no token, and a token in it
+does not count: trust an address only if all programs there may name any tenant.
 
 Without --allow-remote, ADDRESS must be a loopback address, and requests whose
 Host header names another machine are refused, unless --allow-host names it. A
 page in a browser can send requests only if it has the same origin, or if
---allow-origin gives its origin.
+--allow-origin gives its origin. With --allow-remote, serve TLS with --tls-cert
+and --tls-key, or behind a web server that does.
 
 After SIGTERM, SIGINT or SIGHUP, new runs are refused, and the program ends when
-all active ones have ended. After --drain, or at a second signal half a second
-or more after the first, the rest are ended with a RUN_ERROR.
+all active ones have ended. Until then, no other server can listen on ADDRESS or
+run agents in the same SQLite log. After --drain, the rest are ended with a
+RUN_ERROR. A second signal ends them at once, unless it comes within half a
+second.
 
 Standard error has no content of messages and no header values.
 --metrics serves /metrics for Prometheus, /healthz and /readyz.
@@ -118,22 +123,23 @@ Standard error has no content of messages and no header values.
 	fl.store = addStoreFlags(cmd)
 	fl.captures.add(cmd, "also record runs as captures in `DIR`, created if it does not exist")
 	flags := cmd.Flags()
+	flags.Lookup("label").Usage = "label `KEY=VALUE` to store in the manifest of each capture; needs --captures (repeatable)"
 	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
-	flags.StringVar(&fl.policy, "thread-policy", policyRefuse, "what to do with a run while another is active in its thread: `refuse|queue`")
-	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, such as 90s or 5m (default: no limit)")
-	flags.StringVar(&fl.tokens, "token-file", "", "accept only clients with a token of `FILE`; its lines are TENANT sha256:HEX")
-	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant (repeatable)")
+	flags.StringVar(&fl.policy, "thread-policy", policyRefuse, "`refuse|queue` a run while another is active in its thread")
+	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
+	flags.StringVar(&fl.tokens, "token-file", "", "accept only clients with a token of `FILE`, or of --trusted-proxy; its lines are TENANT sha256:HEX")
+	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant, also if they send a token (repeatable)")
 	flags.StringArrayVar(&fl.origins, "allow-origin", nil, "let pages of this `ORIGIN` use the server, such as http://localhost:5173 (repeatable)")
-	flags.Var(cli.Number(&fl.runs, "runs"), "max-runs", "refuse runs while `N` are active")
+	flags.Var(cli.Number(&fl.runs, "runs"), "max-runs", "refuse runs while `N` are active; each, with its client, takes about 0.5 MB of memory and 2 open files, or 6 with --captures")
 	flags.Var(cli.Number(&fl.tenantRuns, "runs"), "max-tenant-runs", "refuse runs of a tenant while `N` of its runs are active (default: as --max-runs)")
 	flags.Var(cli.Number(&fl.queued, "requests"), "max-queued", "refuse runs while `N` requests wait for their threads")
-	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (default: no limit)")
-	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`")
+	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (no limit without this flag)")
+	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`; each takes an open file, and --reader-bytes limits their memory")
 	flags.Var(cli.Number(&fl.tenantReaders, "readers"), "max-tenant-readers", "refuse readers of a tenant while it has `N` (default: as --max-readers)")
 	flags.Var(cli.Number(&fl.readerBytes, "bytes"), "reader-bytes", "refuse readers that need more than `BYTES` of memory together")
 	flags.Var(cli.Number(&fl.eventBytes, "bytes"), "event-bytes", "let unfinished events of agents have this many `BYTES` together")
-	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`; it can join again")
+	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`, longer than the pauses of its network; it can join again")
 	cli.Complete(cmd, "thread-policy", policyRefuse, policyQueue)
 	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-bytes", "event-bytes", "reader-timeout"} {
 		cli.Complete(cmd, name)

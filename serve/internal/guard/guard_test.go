@@ -151,6 +151,7 @@ func TestTenants(t *testing.T) {
 		{"proxy and token", Settings{TrustedProxies: trusted, TokenFile: tokens}, "10.1.2.3:1", []string{"Authorization: Bearer a-token"}, `"acme"`},
 		{"not the proxy", Settings{TrustedProxies: trusted}, "11.1.2.3:1", []string{"P20export-Tenant: acme"}, "401"},
 		{"forwarded", Settings{TrustedProxies: trusted}, "11.1.2.3:1", []string{"P20export-Tenant: acme", "X-Forwarded-For: 10.1.2.3", "Forwarded: for=10.1.2.3", "X-Real-IP: 10.1.2.3"}, "401"},
+		{"proxy with tenant, and token", Settings{TrustedProxies: trusted, TokenFile: tokens}, "10.1.2.3:1", []string{"P20export-Tenant: two words", "Authorization: Bearer a-token"}, `"two words"`},
 		{"not the proxy, with token", Settings{TrustedProxies: trusted, TokenFile: tokens}, "11.1.2.3:1", []string{"P20export-Tenant: two words", "Authorization: Bearer a-token"}, `"acme"`},
 		{"no address", Settings{TrustedProxies: trusted}, "@", []string{"P20export-Tenant: acme"}, "401"},
 	} {

@@ -43,8 +43,8 @@ func AddService(cmd *cobra.Command, what string, maxRequest int64) *Service {
 	flags.StringVar(&s.Metrics, "metrics", "", "`ADDRESS` for metrics and health checks, such as 127.0.0.1:9090")
 	flags.StringVar(&s.certificate, "tls-cert", "", "serve TLS with the certificate chain in `FILE`, in PEM format")
 	flags.StringVar(&s.key, "tls-key", "", "`FILE` with the private key of --tls-cert, in PEM format")
-	flags.Var(Duration(&s.Drain), "drain", "wait this `DURATION` for open "+what+" after a signal")
-	flags.Var(Number(&s.MaxRequestBytes, "bytes"), "max-request-bytes", "refuse requests with more `BYTES`")
+	flags.Var(Duration(&s.Drain), "drain", "wait this `DURATION` for open "+what+" after a signal, longer than most take; 0s: do not wait")
+	flags.Var(Number(&s.MaxRequestBytes, "bytes"), "max-request-bytes", "refuse requests with more `BYTES`, a number without a unit")
 	flags.StringArrayVar(&s.Hosts, "allow-host", nil, "accept requests for the host `NAME`; with --allow-remote, accept only these and loopback names (repeatable)")
 	for _, name := range []string{"metrics", "drain", "max-request-bytes", "allow-host"} {
 		Complete(cmd, name)
