@@ -69,9 +69,16 @@ func (t *Thread) outline(ctx context.Context, path []*lineage.Node, to int64, re
 	} else {
 		o.asked = []int{0}
 	}
-	var types []string // all, because other events end chunks
-	if !reasoning {
-		types = outlined()
+	types := outlined()
+	if reasoning {
+		start := t.runs[o.path[0].Index].Start
+		for _, err := range t.log.Events(ctx, t.Key, start, to, []string{names.ReasoningMessageStart, names.ReasoningMessageChunk}) {
+			if err != nil {
+				return nil, err
+			}
+			types = nil // all, because other events end chunks
+			break
+		}
 	}
 	return o, o.read(ctx, types)
 }
