@@ -109,8 +109,8 @@ var floors = map[string][]string{
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},
 	"internal/bench/logs":                    {"store/sqlite", "store/postgres", "store/memory", "store", "capture"},
-	"internal/bench/serve":                   {"serve", "store/sqlite", "store/postgres", "store"},
-	"internal/bench/store":                   {"store/transfer", "store/restore", "store/sqlite", "store/postgres", "store/memory", "store", "project", "capture/inputs", "capture"},
+	"internal/bench/serve":                   {"serve", "store"},
+	"internal/bench/store":                   {"store/transfer", "store/restore", "store/memory", "store", "project", "capture/inputs", "capture"},
 }
 
 // banned are imports of the standard library that a package must do without.

@@ -75,6 +75,14 @@ func (p Place) Open(ctx context.Context, name string) (*Log, error) {
 	}
 }
 
+// OpenAddress opens the log with a name and an address that another process opened.
+func OpenAddress(ctx context.Context, name, address string) (store.Log, error) {
+	if name == SQLite {
+		return sqlite.Open(ctx, address, false)
+	}
+	return postgres.Open(ctx, address, false)
+}
+
 // createDatabase creates a database of the server and returns its URL.
 func (p Place) createDatabase(ctx context.Context) (address string, remove func() error, err error) {
 	u, err := url.Parse(p.Server)

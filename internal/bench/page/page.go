@@ -49,6 +49,26 @@ func Measured(rounds int) string {
 // Today returns the date.
 func Today() string { return time.Now().UTC().Format(time.DateOnly) }
 
+// Write measures the tables of a program in turn, prints them, and replaces them in a page
+// unless the path is empty.
+func Write(path, program string, names []string, measure func(name string) (string, error)) error {
+	for _, name := range names {
+		fmt.Fprintf(os.Stderr, "%s\n", name)
+		text, err := measure(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Printf("\n%s\n\n%s", name, text)
+		if path == "" {
+			continue
+		}
+		if err := Replace(path, program, name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Replace replaces the table between the markers of a program's table in a page.
 func Replace(path, program, name, text string) error {
 	old, err := os.ReadFile(path)

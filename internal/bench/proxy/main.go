@@ -12,15 +12,13 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 )
 
 // settings are the options of a measurement.
@@ -33,21 +31,12 @@ type settings struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "proxy:", err)
-		os.Exit(1)
+	if !processes.RunRole(roles) {
+		processes.Run(run, os.Args[1:])
 	}
 }
 
-func run(ctx context.Context) error {
-	if len(os.Args) > 1 {
-		if role, ok := roles[os.Args[1]]; ok {
-			return role(ctx, os.Args[2:])
-		}
-	}
+func run(ctx context.Context, _ []string) error {
 	s := settings{}
 	flag.StringVar(&s.program, "program", ".build/release/p20export", "the program to measure")
 	flag.StringVar(&s.nginx, "nginx", "nginx", "the path of nginx")
@@ -78,17 +67,5 @@ func run(ctx context.Context) error {
 		return err
 	}
 	s.load = page.Load("proxy")
-	for _, name := range names {
-		text, err := tables[name](ctx, &s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Printf("\n%s\n\n%s", name, text)
-		if s.doc != "" {
-			if err := page.Replace(s.doc, "bench-proxy", name, text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return page.Write(s.doc, "bench-proxy", names, func(name string) (string, error) { return tables[name](ctx, &s) })
 }

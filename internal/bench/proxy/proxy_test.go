@@ -2,36 +2,23 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // TestMain lets the test program be the agent, the client and the bare proxy.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		if role, ok := roles[os.Args[1]]; ok {
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-			err := role(ctx, os.Args[2:])
-			stop()
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			return
-		}
+	if !processes.RunRole(roles) {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // TestPage checks that every table has a place on the page, and only there.

@@ -18,11 +18,12 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
 // roles are the other processes of a measurement.
-var roles = map[string]func(context.Context, []string) error{
+var roles = map[string]processes.Role{
 	"agent":  traffic.Agent,
 	"client": client,
 	"bare":   bare,

@@ -11,14 +11,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 	"github.com/p20export/p20export/internal/bench/traffic"
 )
 
@@ -34,28 +33,19 @@ type settings struct {
 }
 
 // roles are the other processes of a measurement.
-var roles = map[string]func(context.Context, []string) error{
+var roles = map[string]processes.Role{
 	"agent":   traffic.Agent,
 	"readers": readers,
 	"server":  server,
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "serve:", err)
-		os.Exit(1)
+	if !processes.RunRole(roles) {
+		processes.Run(run, os.Args[1:])
 	}
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		if role, ok := roles[args[0]]; ok {
-			return role(ctx, args[1:])
-		}
-	}
 	s := settings{}
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	flags.StringVar(&s.program, "program", ".build/release/p20export", "the program to measure")
@@ -92,20 +82,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	s.load = page.Load("serve")
-	for _, name := range names {
-		fmt.Fprintf(os.Stderr, "%s\n", name)
-		text, err := tables[name](ctx, &s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Printf("\n%s\n\n%s", name, text)
-		if s.doc != "" {
-			if err := page.Replace(s.doc, "bench-serve", name, text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return page.Write(s.doc, "bench-serve", names, func(name string) (string, error) { return tables[name](ctx, &s) })
 }
 
 // logNames lists the logs that a process of its own can open.

@@ -1,37 +1,24 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 )
 
 // TestMain lets the test program be the agent, the readers and the server.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		if role, ok := roles[os.Args[1]]; ok {
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-			err := role(ctx, os.Args[2:])
-			stop()
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			return
-		}
+	if !processes.RunRole(roles) {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // TestPage checks that every table has a place on the page, and only there.

@@ -14,8 +14,6 @@ import (
 	"github.com/p20export/p20export/internal/bench/traffic"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
-	"github.com/p20export/p20export/store/postgres"
-	"github.com/p20export/p20export/store/sqlite"
 )
 
 // A timedLog notes when appends return: then the entries are durable.
@@ -60,12 +58,7 @@ func server(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	var l store.Log
-	if args[0] == logs.SQLite {
-		l, err = sqlite.Open(ctx, args[1], false)
-	} else {
-		l, err = postgres.Open(ctx, args[1], false)
-	}
+	l, err := logs.OpenAddress(ctx, args[0], args[1])
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/p20export/p20export/internal/bench/captures"
 	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 )
 
 // settings are the options of a measurement.
@@ -36,20 +35,16 @@ type settings struct {
 	duration                     time.Duration
 }
 
+// roles are the other processes of a measurement.
+var roles = map[string]processes.Role{followRole: follow}
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "store:", err)
-		os.Exit(1)
+	if !processes.RunRole(roles) {
+		processes.Run(run, os.Args[1:])
 	}
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == followRole {
-		return follow(ctx, args[1:])
-	}
 	s := settings{}
 	flags := flag.NewFlagSet("store", flag.ExitOnError)
 	flags.StringVar(&s.dir, "dir", ".build/bench/store", "the directory for SQLite databases and other files; must be on a real disk")
@@ -92,20 +87,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	s.load = page.Load("store")
-	for _, name := range names {
-		fmt.Fprintf(os.Stderr, "%s\n", name)
-		text, err := tables[name](ctx, &s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Printf("\n%s\n\n%s", name, text)
-		if s.doc != "" {
-			if err := page.Replace(s.doc, "bench-store", name, text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return page.Write(s.doc, "bench-store", names, func(name string) (string, error) { return tables[name](ctx, &s) })
 }
 
 // tables measures the tables of the page. Each function returns the text of one.

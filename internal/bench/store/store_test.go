@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,20 +11,16 @@ import (
 
 	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
+	"github.com/p20export/p20export/internal/bench/processes"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
 )
 
 // TestMain lets the test program be the follower.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == followRole {
-		if err := follow(context.Background(), os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	if !processes.RunRole(roles) {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // TestPage checks that every table has a place on the page, and only there.

@@ -17,8 +17,6 @@ import (
 	"github.com/p20export/p20export/internal/bench/logs"
 	"github.com/p20export/p20export/internal/bench/page"
 	"github.com/p20export/p20export/store"
-	"github.com/p20export/p20export/store/postgres"
-	"github.com/p20export/p20export/store/sqlite"
 )
 
 // followRole is the name under which this program follows a thread in a process of its own.
@@ -149,12 +147,7 @@ func follow(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	var l store.Log
-	if args[0] == logs.SQLite {
-		l, err = sqlite.Open(ctx, args[1], false)
-	} else {
-		l, err = postgres.Open(ctx, args[1], false)
-	}
+	l, err := logs.OpenAddress(ctx, args[0], args[1])
 	if err != nil {
 		return err
 	}
