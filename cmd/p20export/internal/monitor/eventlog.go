@@ -21,26 +21,11 @@ type eventLog struct {
 // newEventLog registers the metrics.
 func newEventLog(registry *prometheus.Registry) *eventLog {
 	l := &eventLog{
-		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_event_log_entries_total",
-			Help: "Entries appended to the event log: live, or from closed captures.",
-		}, []string{"from"}),
-		captures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_event_log_captures_total",
-			Help: "Closed captures compared with the event log, by result: complete, none (nothing to append) or failed.",
-		}, []string{"result"}),
-		errors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_event_log_errors_total",
-			Help: "Failures to read or write the event log.",
-		}),
-		notLive: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_event_log_not_live_total",
-			Help: "Exchanges whose events could not all be appended while they arrived.",
-		}),
-		queue: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "p20export_event_log_queue_bytes",
-			Help: "Bytes of events that wait to be appended to the event log.",
-		}),
+		entries:  newCounterVec("p20export_event_log_entries_total", "Entries appended to the event log: live, or from closed captures.", "from"),
+		captures: newCounterVec("p20export_event_log_captures_total", "Closed captures compared with the event log, by result: complete, none (nothing to append) or failed.", "result"),
+		errors:   newCounter("p20export_event_log_errors_total", "Failures to read or write the event log."),
+		notLive:  newCounter("p20export_event_log_not_live_total", "Exchanges whose events could not all be appended while they arrived."),
+		queue:    newGauge("p20export_event_log_queue_bytes", "Bytes of events that wait to be appended to the event log."),
 	}
 	registry.MustRegister(l.entries, l.captures, l.errors, l.notLive, l.queue,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

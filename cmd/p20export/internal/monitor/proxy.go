@@ -20,10 +20,7 @@ func NewProxy(probe func() error, log *slog.Logger, dropped func() int64) *Proxy
 	m := newMonitor(Probe{Check: probe, Fails: "the store cannot be written", Works: "the store can be written again"}, log, dropped)
 	p := &Proxy{
 		Monitor: m, Recording: newRecording(m.registry), eventLog: newEventLog(m.registry),
-		frozen: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_frozen_total",
-			Help: "Runs and captures without a run that the proxy tried to freeze, by verdict.",
-		}, []string{"verdict"}),
+		frozen: newCounterVec("p20export_frozen_total", "Runs and captures without a run that the proxy tried to freeze, by verdict.", "verdict"),
 	}
 	m.registry.MustRegister(p.frozen)
 	return p

@@ -30,39 +30,15 @@ var latencyBuckets = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3
 // newRecording registers the metrics.
 func newRecording(registry *prometheus.Registry) *Recording {
 	r := &Recording{
-		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_exchanges_total",
-			Help: "Exchanges that ended, by how the response ended and whether a capture of it was stored.",
-		}, []string{"end", "recorded"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_refused_total",
-			Help: "Requests that were not passed on, by the status of the answer.",
-		}, []string{"status"}),
-		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_response_bytes_total",
-			Help: "Bytes of response bodies passed to clients.",
-		}),
-		events: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_events_total",
-			Help: "Events in the responses that were recorded.",
-		}),
-		stored: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_stored_captures_total",
-			Help: "Captures that were closed and made durable.",
-		}),
-		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "p20export_store_errors_total",
-			Help: "Failures to store an exchange completely.",
-		}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "p20export_exchanges_open",
-			Help: "Exchanges in progress.",
-		}),
-		queue: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "p20export_queue_bytes",
-			Help: "Bytes that wait to be written to captures.",
-		}),
-		latency: newHistogram("p20export_added_latency_seconds", "Time from reading a part of a response until the proxy can read the next part.", latencyBuckets),
+		exchanges:   newCounterVec("p20export_exchanges_total", "Exchanges that ended, by how the response ended and whether a capture of it was stored.", "end", "recorded"),
+		refused:     newCounterVec("p20export_refused_total", "Requests that were not passed on, by the status of the answer.", "status"),
+		bytes:       newCounter("p20export_response_bytes_total", "Bytes of response bodies passed to clients."),
+		events:      newCounter("p20export_events_total", "Events in the responses that were recorded."),
+		stored:      newCounter("p20export_stored_captures_total", "Captures that were closed and made durable."),
+		storeErrors: newCounter("p20export_store_errors_total", "Failures to store an exchange completely."),
+		open:        newGauge("p20export_exchanges_open", "Exchanges in progress."),
+		queue:       newGauge("p20export_queue_bytes", "Bytes that wait to be written to captures."),
+		latency:     newHistogram("p20export_added_latency_seconds", "Time from reading a part of a response until the proxy can read the next part.", latencyBuckets),
 	}
 	registry.MustRegister(r.exchanges, r.refused, r.bytes, r.events, r.stored, r.storeErrors, r.open, r.queue, r.latency)
 	return r

@@ -63,37 +63,22 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		}
 		return probe()
 	}, Fails: "the log cannot be used", Works: "the log can be used again"}, log, dropped)
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "p20export_serve_" + name, Help: help})
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "p20export_serve_" + name, Help: help})
-	}
 	s = &Serve{
 		Monitor: m, Exchanges: newRecording(m.registry),
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_serve_runs_total",
-			Help: "Requests of runs that were accepted and have ended, by outcome.",
-		}, []string{"outcome"}),
+		runs:         newCounterVec("p20export_serve_runs_total", "Requests of runs that were accepted and have ended, by outcome.", "outcome"),
 		runTime:      newHistogram("p20export_serve_run_seconds", "Time from accepting the request of a run until its end is in the log.", runBuckets),
-		active:       gauge("runs_active", "Runs that this process executes."),
-		queued:       gauge("runs_queued", "Requests that wait for the active run of their thread."),
-		entries:      counter("entries_total", "Entries of runs appended to the log."),
+		active:       newGauge("p20export_serve_runs_active", "Runs that this process executes."),
+		queued:       newGauge("p20export_serve_runs_queued", "Requests that wait for the active run of their thread."),
+		entries:      newCounter("p20export_serve_entries_total", "Entries of runs appended to the log."),
 		appendTime:   newHistogram("p20export_serve_append_seconds", "Time of an append to the log, until the entries are durable.", appendBuckets),
-		appendErrors: counter("append_errors_total", "Appends to the log that failed. They are tried again."),
-		orphans:      counter("orphans_closed_total", "Runs that this process closed because their process no longer runs."),
-		readers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "p20export_serve_readers",
-			Help: "Clients that read events, by what they read.",
-		}, []string{"view"}),
-		joinTime: newHistogramVec("p20export_serve_join_seconds", "Time from the request of a reader until its first bytes.", joinBuckets, "view"),
-		delivery: newHistogram("p20export_serve_delivery_seconds", "Time from receiving events from the log until a reader takes them.", deliveryBuckets),
-		sent:     counter("sent_bytes_total", "Bytes of events sent to readers."),
-		dropped:  counter("readers_dropped_total", "Readers that were disconnected because they did not read."),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_serve_refused_total",
-			Help: "Requests that were refused, by the code of the answer.",
-		}, []string{"code"}),
+		appendErrors: newCounter("p20export_serve_append_errors_total", "Appends to the log that failed. They are tried again."),
+		orphans:      newCounter("p20export_serve_orphans_closed_total", "Runs that this process closed because their process no longer runs."),
+		readers:      newGaugeVec("p20export_serve_readers", "Clients that read events, by what they read.", "view"),
+		joinTime:     newHistogramVec("p20export_serve_join_seconds", "Time from the request of a reader until its first bytes.", joinBuckets, "view"),
+		delivery:     newHistogram("p20export_serve_delivery_seconds", "Time from receiving events from the log until a reader takes them.", deliveryBuckets),
+		sent:         newCounter("p20export_serve_sent_bytes_total", "Bytes of events sent to readers."),
+		dropped:      newCounter("p20export_serve_readers_dropped_total", "Readers that were disconnected because they did not read."),
+		refused:      newCounterVec("p20export_serve_refused_total", "Requests that were refused, by the code of the answer.", "code"),
 	}
 	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans,
 		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused,
