@@ -11,6 +11,26 @@ import (
 	"testing"
 )
 
+// A refusal is how a server ends that is given these flags as well.
+type refusal struct {
+	args   string
+	status int
+	want   string // in its error
+}
+
+// check runs a server, which must not create a file if the command line is wrong.
+func (r refusal) check(t *testing.T, file string, server ...string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	status := run(append(server, strings.Fields(r.args)...), io.Discard, &stderr)
+	if got := stderr.String(); status != r.status || !strings.Contains(got, r.want) || strings.Contains(got, "secret") {
+		t.Errorf("%s: exit status %d, want %d and %s\n%s", r.args, status, r.status, r.want, got)
+	}
+	if _, err := os.Lstat(file); err == nil && r.status == 2 {
+		t.Errorf("%s: something was created", r.args)
+	}
+}
+
 // Every flag is checked before anything is created. The error names the flag and says what
 // to give instead.
 func TestProxyRefuses(t *testing.T) {
@@ -35,11 +55,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 	defer used.Close()
 	busy := used.Addr().String()
-	for _, test := range []struct {
-		args   string
-		status int
-		want   string
-	}{
+	for _, test := range []refusal{
 		{"extra", 2, `"extra" is not expected: proxy has only flags; give the URL of the agent with --upstream`},
 		{"--upstream ftp://h", 2, `--upstream "ftp://h" must be the URL of the agent, such as http://127.0.0.1:8011/`},
 		{"--upstream h:80", 2, `--upstream "h:80" must be the URL`},
@@ -100,15 +116,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"--metrics 127.0.0.1:0 --listen 127.0.0.1:0 --drain -1s", 2, "--drain cannot be negative"},
 		{"--listen 192.0.2.1:0 --allow-remote", 3, "next: choose an address of this machine"},
 	} {
-		args := append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1", "--captures", "store"}, strings.Fields(test.args)...)
-		var stderr bytes.Buffer
-		status := run(args, io.Discard, &stderr)
-		if got := stderr.String(); status != test.status || !strings.Contains(got, test.want) || strings.Contains(got, "secret") {
-			t.Errorf("%s: exit status %d, want %d and %s\n%s", test.args, status, test.status, test.want, got)
-		}
-		if _, err := os.Lstat("store"); err == nil && test.status == 2 {
-			t.Errorf("%s: something was created", test.args)
-		}
+		test.check(t, "store", "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1", "--captures", "store")
 		os.Remove("store")
 	}
 	// A proxy of itself.

@@ -24,11 +24,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 	defer used.Close()
 	busy := used.Addr().String()
-	for _, test := range []struct {
-		args   string
-		status int
-		want   string
-	}{
+	for _, test := range []refusal{
 		{"extra", 2, `"extra" is not expected: serve has only flags; name an agent with --upstream NAME=URL`},
 		{"--upstream http://u:secret@h/?a=b", 2, "--upstream must be NAME=URL, such as chat=http://127.0.0.1:8011/"},
 		{"--upstream secret", 2, "--upstream must be NAME=URL"},
@@ -82,15 +78,7 @@ func TestServeRefuses(t *testing.T) {
 		{"--metrics 127.0.0.1:0 --listen 127.0.0.1:0 --drain -1s", 2, "--drain cannot be negative"},
 		{"--listen " + busy + " --upstream b=http://" + busy, 3, "address already in use"},
 	} {
-		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db", "--upstream", "a=http://127.0.0.1:1/"}, strings.Fields(test.args)...)
-		var stderr bytes.Buffer
-		status := run(args, io.Discard, &stderr)
-		if got := stderr.String(); status != test.status || !strings.Contains(got, test.want) || strings.Contains(got, "secret") {
-			t.Errorf("%s: exit status %d, want %d and %s\n%s", test.args, status, test.status, test.want, got)
-		}
-		if _, err := os.Lstat("events.db"); err == nil && test.status == 2 {
-			t.Errorf("%s: something was created", test.args)
-		}
+		test.check(t, "events.db", "serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db", "--upstream", "a=http://127.0.0.1:1/")
 		for _, name := range []string{"events.db", "events.db-serve"} {
 			os.Remove(name)
 		}
