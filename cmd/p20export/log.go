@@ -30,7 +30,7 @@ whole thread.
 
 Every subcommand needs --store URL, or the environment variable P20EXPORT_STORE:
 
-  sqlite:FILE                    a file; import and proxy create it
+  sqlite:FILE                    a file; import, proxy and serve create it
   postgres://USER@HOST/DATABASE  a database, which must exist
 
 A password in --store is refused, because other users can see command lines.
