@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/envelope/reduce"
 )
 
 // A script is what the agent answers to a request for a run.
@@ -40,10 +42,10 @@ type gate struct {
 }
 
 // newScript returns a script. Its first event is RUN_STARTED, because a run without it may
-// be tried again.
+// be tried again. If it has subagents, no two messages have the same id at any time.
 func newScript(r *rand.Rand, thread, runID, parent string, without judge.Feature) *script {
 	s := &script{runID: runID, body: request(thread, runID, parent, fmt.Sprint("Hello ", r.IntN(100), "."))}
-	for len(s.events) == 0 || !strings.HasPrefix(s.events[0], `{"type":"RUN_STARTED"`) {
+	for len(s.events) == 0 || !strings.HasPrefix(s.events[0], `{"type":"RUN_STARTED"`) || without&judge.Subagents == 0 && repeats(s.events) {
 		g := judge.Generator{Without: without}
 		if r.IntN(4) == 0 {
 			g.Without |= judge.Feature(r.Uint64()) & (judge.UnknownTypes - 1)
@@ -69,6 +71,23 @@ func newScript(r *rand.Rand, thread, runID, parent string, without judge.Feature
 	}
 	s.frame(r)
 	return s
+}
+
+// repeats reports whether a client has two messages with the same id after some event. They can
+// belong to different subagents, but events only name the id.
+func repeats(events []string) bool {
+	reducer := reduce.New(reduce.Options{Dialect: reduce.Client})
+	for _, text := range events {
+		e, err := envelope.ReadEvent([]byte(text))
+		if err != nil {
+			return false // the trial will fail with it
+		}
+		reducer.Event(e)
+		if reducer.Changes().Repeated {
+			return true
+		}
+	}
+	return false
 }
 
 // frame writes the events in a form that agents use, and cuts the text into writes.
