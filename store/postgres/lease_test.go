@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -143,6 +144,7 @@ func TestPostgresLeasesHalfOpen(t *testing.T) {
 	t.Parallel()
 	url := shared(t).schema()
 	open(t, url)
+	var mu sync.Mutex // a lost session is ended in the background, over a connection of its own
 	var conns []*halfOpen
 	a, _ := holder(t, url, func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -151,14 +153,23 @@ func TestPostgresLeasesHalfOpen(t *testing.T) {
 		}
 		t.Cleanup(func() { conn.Close() })
 		half := &halfOpen{Conn: conn}
+		mu.Lock()
+		defer mu.Unlock()
 		conns = append(conns, half)
 		return half, nil
 	})
 	takes(t, a, true, "a", "b")
-	before := a.server
+	sessionOf := func() session {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.server
+	}
+	before := sessionOf()
+	mu.Lock()
 	conns[len(conns)-1].cut.Store(true)
+	mu.Unlock()
 	takesAgain(t, a, "c")
-	if a.server == before {
+	if sessionOf() == before {
 		t.Fatal("the session was not lost")
 	}
 	b, _ := holder(t, url, nil)
