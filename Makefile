@@ -39,7 +39,7 @@ release: $(RELEASE) ## build the release (static, stripped) into .build/release/
 $(RELEASE):
 	@$(BUILD_RELEASE) -o $@ ./cmd/p20export
 $(HELLO):
-	@$(BUILD_RELEASE) -o $@ ./internal/bench/testdata/hello
+	@$(BUILD_RELEASE) -o $@ ./cmd/internal/bench/testdata/hello
 
 MAN := $(BUILD)/man/man1
 .PHONY: man
@@ -124,7 +124,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
@@ -292,16 +292,16 @@ corpus: ## copy up to 64 small inputs of each fuzz target from Go's cache to tes
 .PHONY: bench
 bench: $(RELEASE) $(HELLO) ## run benchmarks: start-up compared with a cobra hello-world; time and peak memory for a 1 GB capture, hostile files and the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@$(GO) run ./internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
+	@$(GO) run ./cmd/internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 BENCH := $(BUILD)/bench
-PEERS := internal/bench/peers
+PEERS := cmd/internal/bench/peers
 .PHONY: bench-peers
 bench-peers: $(RELEASE) $(BENCH)/peers/orjson/.installed $(BENCH)/peers/pydantic/.installed $(BENCH)/peers/client/.installed ## compare the program with others and write docs/benchmarks.md; needs an idle machine for half an hour; PEERS_FLAGS='-only one -large 64M -doc=' measures less, -help lists all
 	@for program in openssl taskset node; do command -v $$program >/dev/null || { echo "make: $$program is needed for the benchmarks" >&2; exit 1; }; done
 	@for program in jq strace; do $(PEERS)/install.sh $$program >/dev/null; done
 	@mkdir -p $(BENCH)/bin
-	@$(GO) build -o $(BENCH)/bin/ ./internal/bench/generate ./$(PEERS) ./$(PEERS)/hash ./$(PEERS)/link
+	@$(GO) build -o $(BENCH)/bin/ ./cmd/internal/bench/generate ./$(PEERS) ./$(PEERS)/hash ./$(PEERS)/link
 	@$(BENCH)/bin/peers -program $(RELEASE) -dir $(BENCH) -scripts $(PEERS) $(PEERS_FLAGS)
 $(BENCH)/peers/%/.installed: $(PEERS)/%/requirements.txt
 	@rm -rf $(@D) && mkdir -p $(BENCH)/peers
@@ -314,7 +314,7 @@ $(BENCH)/peers/client/.installed: $(PEERS)/client/package.json $(PEERS)/client/p
 	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-PROXY := internal/bench/proxy
+PROXY := cmd/internal/bench/proxy
 .PHONY: bench-proxy
 bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and write its tables in docs/benchmarks.md; needs an idle machine for a quarter of an hour; PROXY_FLAGS='-rounds 1 -doc=' measures less, -help lists all
 	@$(PEERS)/install.sh strace >/dev/null
@@ -322,7 +322,7 @@ bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and 
 	@$(GO) build -o $(BENCH)/bin/ ./$(PROXY)
 	@nginx=$$(internal/testkit/nginx.sh $(BUILD)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
 
-STORE := internal/bench/store
+STORE := cmd/internal/bench/store
 .PHONY: bench-store
 bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
 	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
@@ -335,7 +335,7 @@ $(BENCH)/store/copilotkit/.installed: $(wildcard $(STORE)/copilotkit/*)
 	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-SERVE := internal/bench/serve
+SERVE := cmd/internal/bench/serve
 .PHONY: bench-serve
 bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all
 	@mkdir -p $(BENCH)/bin

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	slashpath "path"
@@ -12,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/tarball"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
-	"github.com/p20export/p20export/internal/tarball"
 )
 
 // The limits of the capture directories that wait for their other files, and so of the
@@ -67,6 +68,16 @@ func OpenTar(ctx context.Context, path string) (*Source, error) {
 	}
 	return s, nil
 }
+
+// Member is a member of an archive that is not a directory.
+type Member = tarball.Member
+
+// Members returns all members of the tar archive r except directories, and does not look
+// for captures. The archive may be compressed with gzip or zstd.
+//
+// A member that is not safe to read has the finding archive_member_refused in Refused. The
+// last element is the finding archive_malformed if the archive cannot be read to its end.
+func Members(r io.Reader) iter.Seq2[*Member, error] { return tarball.Each(r) }
 
 // countReader counts what is read for Progress.
 type countReader struct {
@@ -144,7 +155,7 @@ func (t *tarReader) explain(err error) error {
 }
 
 // member reads the next member.
-func (t *tarReader) member(m *tarball.Member) error {
+func (t *tarReader) member(m *Member) error {
 	if err := m.Refused; err != nil {
 		return t.fail(m.Name, err)
 	}

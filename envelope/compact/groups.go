@@ -6,8 +6,8 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/jsonpatch"
 )
 
 // grouper is the compaction of ModeStream and ModeClient. It collects the events of

@@ -5,8 +5,8 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/jsonpatch"
 )
 
 // activitySnapshot handles ACTIVITY_SNAPSHOT. It creates an activity or, unless replace

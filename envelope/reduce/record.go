@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/p20export/p20export/internal/jsonpatch"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )

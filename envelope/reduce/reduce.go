@@ -42,8 +42,8 @@ import (
 	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/jsonpatch"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 

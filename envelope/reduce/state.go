@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/jsonpatch"
 )
 
 // Dialect is a dialect of JSON Patch.

@@ -16,8 +16,8 @@ import (
 	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/ordered"
-	"github.com/p20export/p20export/internal/tarfs"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/internal/tarfs"
 	"github.com/p20export/p20export/project/record"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
-	"github.com/p20export/p20export/internal/tarfs"
+	"github.com/p20export/p20export/project/internal/tarfs"
 	"github.com/p20export/p20export/project/record"
 )
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/cmd/internal/bench/page"
+	"github.com/p20export/p20export/cmd/internal/bench/traffic"
+)
+
+// memoryRate is the number of events in a second that many readers receive.
+const memoryRate = 20
+
+// memory measures the memory of a server whose run has many readers.
+func memory(ctx context.Context, s *settings) (string, error) {
+	var t strings.Builder
+	t.WriteString(page.Row("log", "readers", "events of the run", "events to readers/s", "agent to reader p50 (ms)", "p99 (ms)", "peak RSS before (MiB)", "peak RSS (MiB)"))
+	t.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, name := range s.logs {
+		row, err := s.memory(ctx, name)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		t.WriteString(row)
+	}
+	return t.String() + fmt.Sprintf("\nMeasured once, on %s. MiB are 1,048,576 bytes.\n", page.Today()), nil
+}
+
+func (s *settings) memory(ctx context.Context, name string) (row string, err error) {
+	l, err := s.place.Open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
+	agent, upstream, err := startAgent(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, agent.Stop()) }()
+	p, url, err := s.startServe(ctx, l, upstream)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	before, err := p.Peak()
+	if err != nil {
+		return "", err
+	}
+	plan := traffic.Plan{Events: int(s.duration.Seconds() * memoryRate), Rate: memoryRate}
+	many, err := startReaders(ctx, "-url", url+"/threads/bench/events", "-count", strconv.Itoa(s.readers), "-until", strconv.Itoa(plan.Events), "-stamped")
+	if err != nil {
+		return "", err
+	}
+	if _, err := readRun(ctx, url+"/agents/"+agentName, "bench", "run", plan); err != nil {
+		return "", err
+	}
+	r, err := many.wait()
+	if err != nil {
+		return "", err
+	}
+	peak, err := p.Peak()
+	if err != nil {
+		return "", err
+	}
+	s.progress(0, name, "%.0f MiB", peak)
+	return page.Row(name, strconv.Itoa(s.readers), strconv.Itoa(plan.Events), page.Number(float64(r.Events)/s.duration.Seconds()),
+		page.Number(page.Percentile(r.Sent, 0.5)/1e6), page.Number(page.Percentile(r.Sent, 0.99)/1e6), page.Number(before), page.Number(peak)), nil
+}

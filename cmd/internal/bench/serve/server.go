@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/p20export/p20export/cmd/internal/bench/logs"
+	"github.com/p20export/p20export/cmd/internal/bench/page"
+	"github.com/p20export/p20export/cmd/internal/bench/traffic"
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+)
+
+// A timedLog notes when appends return: then the entries are durable.
+type timedLog struct {
+	store.Log
+	store.Leaser
+
+	mu      sync.Mutex
+	durable [][2]int64 // the last position of each append and the time
+	took    []int64    // each append, in nanoseconds
+}
+
+func (l *timedLog) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
+	begun := page.Now()
+	last, err := l.Log.Append(ctx, key, after, entries)
+	ended := page.Now()
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.durable = append(l.durable, [2]int64{last, ended})
+		l.took = append(l.took, ended-begun)
+	}
+	return last, err
+}
+
+// times is what the server of the benchmark reports.
+type times struct {
+	Durable [][2]int64
+	Took    []int64
+}
+
+// timesPath is the path of the times.
+const timesPath = "/times"
+
+// server is package serve with a log that notes when events are durable. The arguments are
+// the name of the log, its address and the URL of the agent. It prints its address.
+func server(ctx context.Context, args []string) (err error) {
+	if len(args) != 3 {
+		return errors.New("give a log, its address and the URL of an agent")
+	}
+	agent, err := url.Parse(args[2])
+	if err != nil {
+		return err
+	}
+	l, err := logs.OpenAddress(ctx, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	timed := &timedLog{Log: l, Leaser: l.(store.Leaser)}
+	s, err := serve.New(serve.Settings{Log: timed, Agents: map[string]*url.URL{agentName: agent}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	return traffic.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != timesPath {
+			s.ServeHTTP(w, r)
+			return
+		}
+		timed.mu.Lock()
+		defer timed.mu.Unlock()
+		if err := json.NewEncoder(w).Encode(times{timed.durable, timed.took}); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+}
+
+// fetchTimes returns the times of the server.
+func fetchTimes(ctx context.Context, address string) (t times, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+timesPath, nil)
+	if err != nil {
+		return t, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return t, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return t, fmt.Errorf("%s: %s", request.URL, response.Status)
+	}
+	return t, json.NewDecoder(response.Body).Decode(&t)
+}
