@@ -185,7 +185,7 @@ func (p *Printer) begin(command string) {
 	switch {
 	case p.doc != nil:
 	case p.format == SARIF:
-		p.doc = &sarifLog{tool: p.tool, rules: map[finding.Code]int{}, notices: map[finding.Code]int{}}
+		p.doc = &sarifLog{tool: p.tool}
 	default:
 		p.doc = &junitSuite{command: command}
 	}

@@ -2,11 +2,10 @@ package render
 
 import (
 	"bufio"
+	"bytes"
 	"io"
-	"maps"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -178,15 +177,16 @@ func SARIFLevel(s finding.Severity) string {
 // become notifications, and all others results, in the order of the rows.
 //
 // SARIF lists rules and files before the results, so results are spooled until the last
-// row. The descriptions of files and the notifications stay in memory.
+// row, as the bytes that write copies into the log. The descriptions of files and the
+// notifications stay in memory.
 type sarifLog struct {
-	tool          record.Tool
-	rules         map[finding.Code]int // index of each code in the list of rules, set by write
-	notices       map[finding.Code]int // the same for notifications
-	files         sarifFiles
-	notifications []SARIFNotification
-	failed        bool
-	results       spool // as JSON, without their rule indexes
+	tool           record.Tool
+	rules, notices sarifCodes
+	files          sarifFiles
+	notifications  []SARIFNotification
+	failed         bool
+	results        spool // the members of an array, which begin with a line feed
+	spooled        int   // number of results
 }
 
 // add implements document.
@@ -196,91 +196,94 @@ func (s *sarifLog) add(row result) error {
 	for _, f := range row.findings {
 		level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(fullMessage(f)), []SARIFLocation{newSARIFLocation(place, withLine(f, row))}
 		if row.failed() {
-			s.notices[f.Code] = 0
-			s.notifications = append(s.notifications, SARIFNotification{SARIFDescriptor{ID: f.Code}, level, message, locations, newSARIFProperties(f)})
+			s.notifications = append(s.notifications, SARIFNotification{SARIFDescriptor{f.Code, s.notices.add(f.Code)}, level, message, locations, newSARIFProperties(f)})
 			continue
 		}
-		s.rules[f.Code] = 0
-		text, err := json.Marshal(SARIFResult{RuleID: f.Code, Level: level, Message: message, Locations: locations, Properties: newSARIFProperties(f)}, jsontext.AllowInvalidUTF8(true))
+		text, err := json.Marshal(SARIFResult{f.Code, s.rules.add(f.Code), level, message, locations, newSARIFProperties(f)},
+			jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "), jsontext.WithIndentPrefix(resultIndent))
 		if err != nil {
 			return err
 		}
-		if err := s.results.add(text); err != nil {
+		before := "\n" + resultIndent
+		if s.spooled++; s.spooled > 1 {
+			before = "," + before
+		}
+		if err := s.results.add(append([]byte(before), text...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// resultIndent is the indentation of a result: an array of an object of an array of an
+// object contains it.
+const resultIndent = "        "
+
 // write implements document.
 func (s *sarifLog) write(w *bufio.Writer) error {
-	rules, notices := describeCodes(s.rules), describeCodes(s.notices)
-	for i := range s.notifications {
-		d := &s.notifications[i].Descriptor
-		d.Index = s.notices[d.ID]
-	}
-	log := SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{{
+	text, err := json.Marshal(SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{{
 		Tool: SARIFTool{SARIFDriver{
 			Name: s.tool.Name, Version: s.tool.Version, SemanticVersion: s.tool.Version, InformationURI: homepage,
-			Notifications: notices, Rules: rules,
+			Notifications: s.notices.list, Rules: append([]SARIFAbout{}, s.rules.list...),
 		}},
 		Invocations: []SARIFInvocation{{!s.failed, s.notifications}},
 		Artifacts:   append([]SARIFArtifact{}, s.files.list...),
 		ColumnKind:  "unicodeCodePoints",
-	}}}
-	err := json.MarshalWrite(&terminalJSON{w: w}, log, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "),
-		json.WithMarshalers(json.MarshalToFunc(s.writeResults)))
-	w.WriteByte('\n')
-	return err
-}
-
-// writeResults writes the spooled results of the log.
-func (s *sarifLog) writeResults(to *jsontext.Encoder, _ []SARIFResult) error {
-	r, err := s.results.reader()
+		Results:     []SARIFResult{},
+	}}}, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	if err := to.WriteToken(jsontext.BeginArray); err != nil {
+	results, err := s.results.reader()
+	if err != nil {
 		return err
 	}
-	for from := jsontext.NewDecoder(bufio.NewReader(r)); ; {
-		var one SARIFResult
-		switch err := json.UnmarshalDecode(from, &one); {
-		case err == io.EOF:
-			return to.WriteToken(jsontext.EndArray)
-		case err != nil:
-			return err
-		}
-		one.RuleIndex = s.rules[one.RuleID]
-		if err := json.MarshalEncode(to, one); err != nil {
-			return err
-		}
+	const empty = `"results": [` // in a string, the quotes would be escaped
+	at := bytes.LastIndex(text, []byte(empty)) + len(empty)
+	to := &terminalJSON{w: w}
+	_, _ = to.Write(text[:at])
+	if _, err := io.Copy(to, results); err != nil {
+		return err
 	}
+	if s.spooled > 0 {
+		_, _ = to.Write([]byte("\n" + resultIndent[2:]))
+	}
+	_, _ = to.Write(append(text[at:], '\n'))
+	return nil
 }
 
 // close implements document.
 func (s *sarifLog) close() error { return s.results.close() }
 
-// describeCodes returns the sorted descriptions of codes, and sets the index of each.
-func describeCodes(index map[finding.Code]int) []SARIFAbout {
-	list := []SARIFAbout{}
-	for _, code := range slices.Sorted(maps.Keys(index)) {
-		about, _ := finding.Describe(code)
-		index[code] = len(list)
-		a := SARIFAbout{
-			ID:               code,
-			ShortDescription: newSARIFMessage(about.Meaning),
-			HelpURI:          codeURI(code),
-			Configuration:    SARIFConfiguration{SARIFLevel(about.Severity)},
-			Properties:       SARIFAboutProperties{about.Severity, about.Spec},
-		}
-		if about.Hint != "" {
-			help := newSARIFMessage(about.Hint)
-			a.Help = &help
-		}
-		list = append(list, a)
+// sarifCodes describes each code once, in the order in which the codes are added.
+type sarifCodes struct {
+	list []SARIFAbout
+	at   map[finding.Code]int
+}
+
+// add adds a code if it is new, and returns its index in the list.
+func (s *sarifCodes) add(code finding.Code) int {
+	if i, seen := s.at[code]; seen {
+		return i
 	}
-	return list
+	if s.at == nil {
+		s.at = map[finding.Code]int{}
+	}
+	s.at[code] = len(s.list)
+	about, _ := finding.Describe(code)
+	a := SARIFAbout{
+		ID:               code,
+		ShortDescription: newSARIFMessage(about.Meaning),
+		HelpURI:          codeURI(code),
+		Configuration:    SARIFConfiguration{SARIFLevel(about.Severity)},
+		Properties:       SARIFAboutProperties{about.Severity, about.Spec},
+	}
+	if about.Hint != "" {
+		help := newSARIFMessage(about.Hint)
+		a.Help = &help
+	}
+	s.list = append(s.list, a)
+	return s.at[code]
 }
 
 // sarifFiles lists each file once: SARIF artifacts must be unique (§3.14.15).

@@ -1,8 +1,13 @@
 package render
 
 import (
+	"bufio"
+	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -63,8 +68,34 @@ func TestRuleShown(t *testing.T) {
 
 // A code has a link to its entry in the table of codes.
 func TestSARIFHelp(t *testing.T) {
-	about := describeCodes(map[finding.Code]int{finding.TooLong: 0})
-	if want := "https://github.com/p20export/p20export/blob/main/docs/findings.md#too_long"; len(about) != 1 || about[0].HelpURI != want {
-		t.Errorf("%+v, want the help at %s", about, want)
+	var about sarifCodes
+	about.add(finding.TooLong)
+	if want := "https://github.com/p20export/p20export/blob/main/docs/findings.md#too_long"; len(about.list) != 1 || about.list[0].HelpURI != want {
+		t.Errorf("%+v, want the help at %s", about.list, want)
+	}
+}
+
+// The spooled results are indented like the rest of the log.
+func TestSARIFIndent(t *testing.T) {
+	for n := range 3 {
+		var s sarifLog
+		for range n {
+			if err := s.add(result{file: "é", findings: []finding.Finding{finding.New(finding.KeyUnknown, `"results": [] é`)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		w := bufio.NewWriterSize(&out, 16)
+		if err := s.write(w); err != nil {
+			t.Fatal(err)
+		}
+		w.Flush()
+		indented := jsontext.Value(bytes.Clone(out.Bytes()))
+		if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(indented)+"\n", out.String()); diff != "" {
+			t.Errorf("%d results: %s", n, diff)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"runtime"
@@ -108,5 +109,31 @@ func TestPiecesWithoutDirectory(t *testing.T) {
 	p.ValidationSummary(&Tally{})
 	if err := p.Close(nil); err == nil {
 		t.Error("the result was written")
+	}
+}
+
+// A document is encoded row by row. Writing it at the end only copies the rows.
+func TestDocumentEncodedOnce(t *testing.T) {
+	for name, doc := range map[string]func() document{
+		"sarif": func() document { return &sarifLog{} },
+		"junit": func() document { return &junitSuite{command: "validate"} },
+	} {
+		allocations := func(rows int) float64 {
+			d := doc()
+			row := result{name: "a", file: "a", status: Negative, findings: []finding.Finding{finding.New(finding.KeyUnknown, "m")}}
+			for range rows {
+				if err := d.add(row); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return testing.AllocsPerRun(10, func() {
+				if err := d.write(bufio.NewWriter(io.Discard)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if few, many := allocations(10), allocations(1000); many > few+20 {
+			t.Errorf("%s: %.0f allocations for 10 rows, %.0f for 1000", name, few, many)
+		}
 	}
 }
