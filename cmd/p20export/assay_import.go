@@ -9,7 +9,6 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/export"
 )
 
@@ -24,6 +23,9 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 	progress, show := render.NewImportProgress(cmd.ErrOrStderr(), len(paths))
 	defer func() { progress.End() }()
 	s.Progress = func(read int) { show(read) }
+	s.Writing = func(step export.Step, done int) {
+		progress.SetWriting(string(step), a.file(), done, len(paths), "event", "events")
+	}
 	var tally render.Tally
 	events, err := export.Import(cmd.Context(), paths, s, func(row export.Row) {
 		progress.End()
@@ -39,7 +41,6 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 		if a.toStdout() {
 			progress.End()
 		}
-		progress.SetLine("writing " + finding.Escape(a.file()))
 		rows, err = a.write(cmd, events)
 	}
 	progress.End()

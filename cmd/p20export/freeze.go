@@ -182,7 +182,9 @@ func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch 
 	var shown interface{ End() }
 	done := func() {}
 	if single {
-		shown, s.Progress = render.NewReadingProgress(cmd.ErrOrStderr(), args[0])
+		progress, reading := render.NewReadingProgress(cmd.ErrOrStderr(), args[0])
+		shown, s.Progress = progress, reading
+		s.Publishing = func(durable, frozen int) { progress.SetWriting("writing", s.Dir, durable, frozen, "run", "runs") }
 	} else {
 		defer batch.Relax()()
 		progress := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress, tally.Counts)

@@ -117,6 +117,7 @@ page that report wrote. A capture is never replaced.
 			last, show = render.NewReadingProgress(cmd.ErrOrStderr(), path)
 			return show
 		}
+		s.Writing = func(bytes int64) { last.SetWritingBytes(out, bytes) }
 		rows, err := report.Write(cmd.Context(), paths, s)
 		last.End()
 		p := newPrinter(cmd, f)

@@ -193,6 +193,7 @@ func verifyAll(cmd *cobra.Command, b *cli.Batch, args []string, s verify.TreeSet
 		}
 	}
 	s.Expect = func(rows int) { v.expected.Store(int64(rows)) }
+	s.Read = func(bytes int64) { v.progress.Read(bytes) }
 	inputs := "artifacts"
 	if s.CapturesOnly {
 		inputs = "captures"

@@ -49,6 +49,9 @@ type Settings struct {
 	// Reading, if not nil, is called before each capture is read, and returns the
 	// function that reports the progress.
 	Reading func(path string) scan.Progress
+	// Writing, if not nil, is called while the page is written, with the number of bytes
+	// so far.
+	Writing func(bytes int64)
 }
 
 // Redaction says whether a page shows the texts of its captures.
@@ -193,7 +196,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 // publish writes the page and adds its path, digest and size to the rows.
 func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	hash := digest.Hash()
-	var size counter
+	size := counter{progress: s.Writing}
 	left, err := s.writePage(ctx, func(w io.Writer) error {
 		return page.write(io.MultiWriter(w, hash, &size))
 	})
@@ -203,7 +206,7 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	for _, name := range left {
 		rows[0].Findings = append(rows[0].Findings, finding.Leftover(name))
 	}
-	sum, bytes := digest.Sum(hash), int64(size)
+	sum, bytes := digest.Sum(hash), size.bytes
 	for i := range rows {
 		rows[i].Report, rows[i].ReportDigest, rows[i].ReportBytes = &s.Out, &sum, &bytes
 	}
@@ -378,10 +381,16 @@ func (v *viewer) redact(row *Row) {
 }
 
 // counter counts the bytes written to it.
-type counter int64
+type counter struct {
+	bytes    int64
+	progress func(bytes int64) // or nil
+}
 
 func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
+	c.bytes += int64(len(p))
+	if c.progress != nil {
+		c.progress(c.bytes)
+	}
 	return len(p), nil
 }
 

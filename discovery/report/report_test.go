@@ -355,7 +355,7 @@ func TestRunsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		paths   []string
 		reports int // progress reports: those of one reading, or none
-	}{{[]string{path}, len(events) / 1024}, {[]string{one, other, path}, 0}} {
+	}{{[]string{path}, len(events)/1024 + 1}, {[]string{one, other, path}, 0}} {
 		reports := 0
 		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) scan.Progress { return func(int64) { reports++ } }}
 		rows, err := write(context.Background(), c.paths, s, small)

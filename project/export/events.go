@@ -29,6 +29,7 @@ type Events struct {
 	// maxEvents and maxBytes bound the events of one bundle.
 	maxEvents, maxBytes int
 	left                []string // temporary names that could not be removed
+	writing             func(step Step, events int)
 }
 
 // place is the place of an event's data in the temporary file.
@@ -86,6 +87,16 @@ func (e *Events) add(event assay.Event, from *imported) error {
 	return atomicfile.WrapUnnamed("", err)
 }
 
+// progressEvery is the number of events between two calls of Settings.Writing.
+const progressEvery = 1024
+
+// progress calls Settings.Writing for the first event, some others and the last one.
+func (e *Events) progress(step Step, events int) {
+	if e.writing != nil && (events == 1 || events%progressEvery == 0 || events == e.Len()) {
+		e.writing(step, events)
+	}
+}
+
 // start returns the offset of an event's data.
 func (e *Events) start(i int) int64 {
 	if i == 0 {
@@ -115,6 +126,7 @@ func (e *Events) slice(ctx context.Context, from, to int) assay.Events {
 			if err == nil {
 				_, err = io.ReadFull(r, data)
 			}
+			e.progress(StepWriting, i+1)
 			if !yield(assay.Event{Type: e.places[i].typ, Data: data}, err) || err != nil {
 				return
 			}

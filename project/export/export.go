@@ -40,7 +40,19 @@ type Settings struct {
 	Records []string
 	// Progress is called with the number of artifacts read so far. It may be nil.
 	Progress func(artifacts int)
+	// Writing is called while a file is written or a written bundle is verified, with the
+	// number of events so far. A bundle is written in two passes. It may be nil.
+	Writing func(step Step, events int)
 }
+
+// Step is what is done with the events of an import.
+type Step string
+
+// The steps.
+const (
+	StepWriting   Step = "writing"
+	StepVerifying Step = "verifying"
+)
 
 // Row is the refusal of one artifact.
 type Row struct {
@@ -179,6 +191,7 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 	if err != nil {
 		return nil, err
 	}
+	events.writing = s.Writing
 	whole := true
 	for i, path := range paths {
 		if err := context.Cause(ctx); err != nil {

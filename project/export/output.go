@@ -110,7 +110,7 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 			return nil, err
 		}
 		files = append(files, staged)
-		if err := verifyStaged(ctx, staged); err != nil {
+		if err := e.verifyStaged(ctx, staged, p.from); err != nil {
 			return nil, err
 		}
 		outputs = append(outputs, out)
@@ -118,9 +118,14 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	return outputs, e.publish(ctx, dir, files...)
 }
 
-// verifyStaged verifies a written bundle before it gets its name.
-func verifyStaged(ctx context.Context, staged atomicfile.Named) error {
-	v, err := assay.Verify(staged.Reader(), assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
+// verifyStaged verifies a written bundle before it gets its name. The number of events in
+// the bundles before it is done.
+func (e *Events) verifyStaged(ctx context.Context, staged atomicfile.Named, done int) error {
+	v, err := assay.Verify(staged.Reader(), assay.Options{Strict: true, Entry: func(assay.Entry) error {
+		done++
+		e.progress(StepVerifying, done)
+		return context.Cause(ctx)
+	}})
 	if err == nil && len(v.Deviations) > 0 {
 		err = errors.New(v.Deviations[0].Message)
 	}

@@ -241,6 +241,7 @@ func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &batchWriter{frozen: make(chan *result), full: make(chan *group)}
+	w.publishing = b.settings.Publishing
 	switch {
 	case b.options.NameByDigest:
 		w.existsHint = hint.ChooseOutput
@@ -319,6 +320,7 @@ func (w *batchWriter) collect(ctx context.Context) {
 				in = nil
 				break
 			}
+			w.begin(r.rows)
 			for i := range r.rows {
 				if g.isFull() { // a capture with many runs
 					w.full <- g

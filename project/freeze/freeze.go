@@ -31,6 +31,10 @@ type Settings struct {
 	// because verify expects that name. An empty name means record.ToolName.
 	Tool     record.Tool
 	Progress scan.Progress
+	// Publishing is called while files are written, with the number of runs whose files
+	// are durable, and the number of runs that were frozen so far. It may be nil. Batch
+	// calls it from two goroutines.
+	Publishing func(durable, frozen int)
 
 	nameByDigest bool            // name the files by the digest of the response
 	onRow        func(bytes int) // called with about the memory of each row and its files, unless nil
@@ -116,7 +120,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	files := &staging{dir: s.Dir}
 	defer files.close()
 	rows := freeze(ctx, c, s, files)
-	to := new(publisher)
+	to := &publisher{publishing: s.Publishing}
 	defer to.close()
 	to.publish(ctx, s.Dir, rows, files)
 	return rows, nil

@@ -1,6 +1,9 @@
 package freeze
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/p20export/p20export/project"
@@ -30,5 +33,27 @@ func TestCollect(t *testing.T) {
 	}
 	if len(sizes) != 2 || sizes[0] != maxGroupCaptures || sizes[1] != 1 {
 		t.Errorf("groups of %d captures", sizes)
+	}
+}
+
+// Publishing counts the runs of a capture from the first to the last group.
+func TestPublishing(t *testing.T) {
+	const runs = maxGroupCaptures + 20
+	path := filepath.Join(t.TempDir(), "many.ndjson")
+	one := `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1767225600000}
+{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"user","content":"hi"}]}
+{"type":"RUN_FINISHED","threadId":"t","runId":"r","timestamp":1767225601000}
+`
+	if err := os.WriteFile(path, []byte(strings.Repeat(one, runs)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var calls [][2]int
+	s := Settings{Dir: t.TempDir(), Publishing: func(durable, frozen int) { calls = append(calls, [2]int{durable, frozen}) }}
+	rows, err := Freeze(t.Context(), path, s)
+	if err != nil || len(rows) != runs || rows[runs-1].Verdict != project.Frozen {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if len(calls) < 3 || calls[0] != [2]int{0, runs} || calls[len(calls)-1] != [2]int{runs, runs} {
+		t.Errorf("%v", calls)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
@@ -22,6 +23,9 @@ type publisher struct {
 	open       map[string]*directory
 	used       int    // number of uses of all directories
 	existsHint string // the next step if a file exists with other content, or empty
+	publishing func(durable, frozen int)
+	runs       atomic.Int64 // whose files are to be written
+	durable    atomic.Int64 // of them, those whose files were written, or that failed
 }
 
 // maxDirectories is the number of directories from which on a publisher closes those that
@@ -90,6 +94,7 @@ func (g *group) isFull() bool {
 // publish writes the files of the frozen runs of one capture to dir, and updates their
 // rows.
 func (p *publisher) publish(ctx context.Context, dir string, rows []Row, files *staging) {
+	p.begin(rows)
 	g := newGroup()
 	for i := range rows {
 		g.add(p.prepare(ctx, dir, &rows[i], files))
@@ -97,6 +102,23 @@ func (p *publisher) publish(ctx context.Context, dir string, rows []Row, files *
 			p.commit(ctx, g)
 			g = newGroup()
 		}
+	}
+}
+
+// begin counts the frozen runs of a capture whose files will be written.
+func (p *publisher) begin(rows []Row) {
+	for i := range rows {
+		if rows[i].Verdict == project.Frozen {
+			p.runs.Add(1)
+		}
+	}
+	p.progress()
+}
+
+// progress calls publishing.
+func (p *publisher) progress() {
+	if p.publishing != nil {
+		p.publishing(int(p.durable.Load()), int(p.runs.Load()))
 	}
 }
 
@@ -187,6 +209,9 @@ func (p *publisher) commit(ctx context.Context, g *group) {
 	// A directory may have become a capture directory in the meantime.
 	atomicfile.Commit(ctx, capture.CheckOutside, sets...)
 	for _, w := range g.runs {
+		if w.row.Verdict == project.Frozen {
+			p.durable.Add(1)
+		}
 		p.release(w.in)
 		err := w.set.Err
 		if _, unsynced := errors.AsType[*atomicfile.UnsyncedError](err); err == nil || unsynced {
@@ -199,6 +224,7 @@ func (p *publisher) commit(ctx context.Context, g *group) {
 			w.row.fail(p.fault(err))
 		}
 	}
+	p.progress()
 }
 
 // release marks the use of a directory for a set of files as ended.

@@ -6,6 +6,7 @@ package scan
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -71,7 +72,8 @@ type Source struct {
 	Compression string
 }
 
-// Progress is called from time to time with the number of bytes read. It may be nil.
+// Progress is called from time to time, and at the end, with the number of bytes read. It
+// may be nil.
 type Progress func(read int64)
 
 // Run reads an open capture once, from its first frame to its end, and passes it
@@ -211,8 +213,11 @@ func (r *frameReader) Next() (*capture.Frame, error) {
 		r.progress(r.Bytes())
 	}
 	f, err := r.Capture.Next()
-	if err == nil {
+	switch {
+	case err == nil:
 		r.begin.frame(f.Data)
+	case err == io.EOF && r.progress != nil:
+		r.progress(r.Bytes())
 	}
 	return f, err
 }

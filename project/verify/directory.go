@@ -49,9 +49,21 @@ type TreeSettings struct {
 	// of captures if only captures are checked, before the first row about one of
 	// them. It may be nil.
 	Expect func(rows int)
-	// Progress is called for each capture, by several goroutines if there are several
-	// jobs.
-	Progress scan.Progress
+	// Read is called while captures are read, with the number of bytes since its last
+	// call. Several goroutines call it if there are several jobs. It may be nil.
+	Read func(bytes int64)
+}
+
+// progress returns the progress of reading one capture, which calls Read.
+func (s *TreeSettings) progress() scan.Progress {
+	if s.Read == nil {
+		return nil
+	}
+	var before int64
+	return func(read int64) {
+		s.Read(read - before)
+		before = read
+	}
 }
 
 // Tree verifies every record in a directory and its subdirectories. It compares the
@@ -282,7 +294,7 @@ func (v *treeVerifier) readOnce(s *source, claims []*claim) (*scan.Result, error
 		return nil, err
 	}
 	defer c.Close()
-	return verifyClaims(v.ctx, c, claims, v.store, v.settings.Progress)
+	return verifyClaims(v.ctx, c, claims, v.store, v.settings.progress())
 }
 
 // maxSnapshots bounds how many snapshots of one run are kept in memory during one
@@ -327,7 +339,7 @@ func (v *treeVerifier) settle(records []*recordClaim, candidates []*source) {
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || shouldTryNext(r.outcome(v.store)) && s.check(v.ctx, v.settings.Progress) != nil {
+			if r.done || shouldTryNext(r.outcome(v.store)) && s.check(v.ctx, v.settings.progress()) != nil {
 				continue
 			}
 			v.setOutcome(r, s)
@@ -366,7 +378,7 @@ func (v *treeVerifier) setOutcome(r *recordClaim, s *source) {
 
 // addCaptureFault checks the capture and adds its fault, if any, to a row.
 func (v *treeVerifier) addCaptureFault(s *source, row *Row) {
-	err := s.check(v.ctx, v.settings.Progress)
+	err := s.check(v.ctx, v.settings.progress())
 	if err == nil {
 		return
 	}

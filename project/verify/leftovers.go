@@ -124,7 +124,7 @@ func (f *folder) markStored() {
 func (v *treeVerifier) unused(s *source) *TreeRow {
 	path := s.path()
 	row := &TreeRow{Capture: &path}
-	if err := s.check(v.ctx, v.settings.Progress); err != nil {
+	if err := s.check(v.ctx, v.settings.progress()); err != nil {
 		if !s.in.files.exists(s.in.path) {
 			return nil
 		}

@@ -104,6 +104,9 @@ func (s *source) readThrough(ctx context.Context, progress scan.Progress) ([]fin
 		}
 		switch _, err := c.Next(); {
 		case err == io.EOF:
+			if progress != nil {
+				progress(c.Bytes())
+			}
 			return c.Findings(), nil
 		case err != nil:
 			return nil, err

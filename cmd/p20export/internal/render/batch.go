@@ -21,6 +21,7 @@ type BatchProgress struct {
 	read   func() (done, total int64)
 	counts func() string
 	count  atomic.Int64 // of the inputs that are done
+	sum    atomic.Int64 // of the bytes that Read counts
 	held   []byte       // the beginning of a result
 }
 
@@ -55,6 +56,9 @@ func (b *BatchProgress) Done() {
 		b.bar.SetCurrent(done)
 	}
 }
+
+// Read counts bytes that were read from the inputs. It may be called concurrently.
+func (b *BatchProgress) Read(bytes int64) { b.sum.Add(bytes) }
 
 // End removes the line. If the batch took long, a line about its speed and its results
 // remains.
@@ -102,9 +106,12 @@ func (b *BatchProgress) current() (done, total int64) {
 
 // describe returns the text after the bar.
 func (b *BatchProgress) describe(took time.Duration) string {
-	count := b.count.Load()
-	text := b.inputs + ": " + humanize.Grouped(count)
+	count, sum := b.count.Load(), b.sum.Load()
 	done, total := b.read()
+	if count == 0 && total == 0 && sum == 0 {
+		return "looking for " + b.inputs + ", " + took.Round(time.Second).String()
+	}
+	text := b.inputs + ": " + humanize.Grouped(count)
 	if !b.bytes {
 		done = count
 	}
@@ -113,6 +120,9 @@ func (b *BatchProgress) describe(took time.Duration) string {
 	}
 	if total > 0 && b.bytes {
 		text += ", " + strconv.FormatInt(done*100/total, 10) + "%"
+	}
+	if sum > 0 {
+		text += ", " + humanize.Bytes(sum) + " read"
 	}
 	text += ", " + rate(count, took)
 	if total > 0 && done > 0 {

@@ -19,19 +19,23 @@ func TestBatchLine(t *testing.T) {
 	for _, test := range []struct {
 		bytes             bool
 		count, read, size int64
+		sum               int64
 		took              time.Duration
 		want              string
 	}{
-		{false, 0, 0, 0, time.Second, "captures: 0, 0.0/s"},
-		{false, 5000, 5100, 20000, 10 * time.Second, "captures: 5,000 of 20,000, 500/s, 30s left"},
-		{false, 3, 9, 10, 2 * time.Second, "captures: 3 of 10, 1.5/s, 5s left"},
-		{false, 1200, 1500, 0, time.Second, "captures: 1,200, 1,200/s"},
-		{false, 10, 10, 10, time.Second, "captures: 10 of 10, 10/s, 0s left"},
-		{true, 400, 1 << 20, 4 << 20, time.Second, "captures: 400, 25%, 400/s, 3s left"},
-		{true, 400, 1 << 20, 0, time.Minute, "captures: 400, 6.7/s"},
+		{false, 0, 0, 0, 0, 3 * time.Second, "looking for captures, 3s"},
+		{false, 0, 0, 3, 0, time.Second, "captures: 0 of 3, 0.0/s"},
+		{false, 0, 0, 3, 3 << 20, time.Second, "captures: 0 of 3, 3,145,728 bytes read, 0.0/s"},
+		{false, 5000, 5100, 20000, 0, 10 * time.Second, "captures: 5,000 of 20,000, 500/s, 30s left"},
+		{false, 3, 9, 10, 0, 2 * time.Second, "captures: 3 of 10, 1.5/s, 5s left"},
+		{false, 1200, 1500, 0, 0, time.Second, "captures: 1,200, 1,200/s"},
+		{false, 10, 10, 10, 0, time.Second, "captures: 10 of 10, 10/s, 0s left"},
+		{true, 400, 1 << 20, 4 << 20, 0, time.Second, "captures: 400, 25%, 400/s, 3s left"},
+		{true, 400, 1 << 20, 0, 0, time.Minute, "captures: 400, 6.7/s"},
 	} {
 		b := &BatchProgress{inputs: "captures", bytes: test.bytes, read: func() (int64, int64) { return test.read, test.size }}
 		b.count.Store(test.count)
+		b.Read(test.sum)
 		if got := b.describe(test.took); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}

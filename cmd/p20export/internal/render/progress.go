@@ -120,6 +120,17 @@ func NewReadingProgress(w io.Writer, path string) (*Progress, func(int64)) {
 	}
 }
 
+// SetWriting changes the line to say how much of a number of things was written to path, or
+// was checked there. The doing word is for example "writing".
+func (p *Progress) SetWriting(doing, path string, done, total int, one, many string) {
+	p.SetLine(fmt.Sprintf("%s %s: %s of %s", doing, finding.Escape(filepath.Base(path)), humanize.Grouped(int64(done)), Plural(total, one, many)))
+}
+
+// SetWritingBytes changes the line to say how many bytes were written to path.
+func (p *Progress) SetWritingBytes(path string, bytes int64) {
+	p.SetLine("writing " + finding.Escape(filepath.Base(path)) + ": " + humanize.Bytes(bytes))
+}
+
 // NewImportProgress shows how many artifacts of an import were read.
 func NewImportProgress(w io.Writer, artifacts int) (*Progress, func(int)) {
 	p := NewProgress(w, "importing")
