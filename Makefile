@@ -1,6 +1,7 @@
-# make demo   freeze a real ADK run from this repository; needs only Go
-# make test   install what the checks need, then run every check
-# make help   list all targets
+# make demo     freeze a real ADK run from this repository; needs only Go
+# make test     run everything that needs only git and Go
+# make check    run every check; make doctor lists the tools that this needs, and make setup installs them
+# make help     list all targets
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -18,6 +19,16 @@ DEMO := $(BUILD)/demo
 EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md docs/sequence.md $(wildcard schema/*.json discovery/report/*.css discovery/report/*.js)
 SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum $(EMBEDDED)
 FUZZTIME ?= 60s
+
+# What is installed from lock files is kept in the user's cache, keyed by them.
+CACHED := internal/testkit/cached.sh
+NPM := npm ci --silent --ignore-scripts --no-audit --no-fund
+CLIENT := $(CACHED) client envelope/judge/package.json envelope/judge/package-lock.json -- $(NPM)
+REDOCLY := $(CACHED) redocly docs/redocly/package.json docs/redocly/package-lock.json -- $(NPM)
+AXE := $(CACHED) axe discovery/report/axe/package.json discovery/report/axe/package-lock.json -- $(NPM)
+CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
+VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
+INSTALL_VENV := sh -c '$(PYTHON) -m venv venv && venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt && venv/bin/python -m pip check --disable-pip-version-check'
 N ?= 20000
 SEED ?= 1
 
@@ -57,11 +68,39 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck openapi unit live live-proxy browser judge client postgres conformance differential recount release
+CHECK = $(GO) run ./cmd/internal/check
 .PHONY: test
-test: ## run every check, two at a time
-	@$(MAKE) -j2 --output-sync=target $(CHECKS)
-	@echo "all checks passed"
+test: ## run everything that needs only git and Go: about three minutes, and five more the first time
+	@$(CHECK) test
+
+SKIP ?=
+.PHONY: check
+check: ## run every check, two lanes at a time; SKIP=judge,browser leaves lanes out
+	@$(CHECK) all -skip '$(SKIP)'
+
+.PHONY: doctor
+doctor: ## list the tools that make check needs, which are missing, and where they are from
+	@$(CHECK) doctor
+
+.PHONY: stress
+stress: ## run make test five times and the lane race twice beside four busy processes
+	@$(CHECK) stress
+
+.PHONY: setup
+setup: ## install what make check needs: Debian packages, and what pip, npm and cargo install from lock files
+	@cmd/internal/check/setup.sh
+	@$(CLIENT) >/dev/null
+	@$(REDOCLY) >/dev/null
+	@$(AXE) >/dev/null
+	@$(CHAT) >/dev/null
+	@$(MAKE) harness-adk harness-pydantic-ai
+	@artifact/assay/judge/build.sh >/dev/null
+
+ONLY ?=
+FOUND ?=
+.PHONY: nightly
+nightly: ## run what takes hours and write docs/verification.md; ONLY=fuzz,soak-proxy runs some parts
+	@$(CHECK) nightly -only '$(ONLY)' -found '$(FOUND)'
 
 .PHONY: check-format
 check-format: ## check the format of Go files
@@ -73,7 +112,10 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres
+LANES := live,assaycli,judge,client,browser,postgres,programs
+.PHONY: static
+static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
+
 .PHONY: vet
 vet: ## run go vet with and without the build tags of the lanes, and build for 32-bit Windows
 	@$(GO) vet ./...
@@ -85,89 +127,86 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
 
-REDOCLY := $(BUILD)/redocly
 .PHONY: openapi
-openapi: $(REDOCLY)/.installed ## check the description of the HTTP interface of serve with Redocly's linter
-	@export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true; \
-	out=$$($(REDOCLY)/node_modules/.bin/redocly lint --extends recommended-strict docs/serve.openapi.json 2>&1) || { echo "$$out"; exit 1; }
-$(REDOCLY)/.installed: docs/redocly/package.json docs/redocly/package-lock.json
-	@command -v npm >/dev/null || { echo "make: npm is needed for Redocly's linter (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(REDOCLY) && mkdir -p $(REDOCLY) && cp $^ $(REDOCLY)/
-	@cd $(REDOCLY) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@touch $@
+openapi: ## check the description of the HTTP interface of serve with Redocly's linter
+	@redocly=$$($(REDOCLY)); export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true; \
+	out=$$($$redocly/node_modules/.bin/redocly lint --extends recommended-strict docs/serve.openapi.json 2>&1) || { echo "$$out"; exit 1; }
 
-# These tests run without -race, which would take too long: they compare bytes or the files
-# that processes leave, or measure what is used. With -race, a sync.Pool loses things at random.
-WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestServeKilledOften|TestSoak|TestSoakLarge|TestAllocations|TestBroken|TestSQLite.*
-.PHONY: unit
-unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
-	@$(GO) test -race -timeout 30m -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/attach ./store/restore ./store/sqlite ./store/storetest ./serve ./cmd/p20export
-	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
+# go test, as every lane calls it: make check passes GOTESTFLAGS=-json to count tests.
+GOTEST = $(GO) test -vet=off -count=1 -timeout 30m $(GOTESTFLAGS)
+
+# Tests that kill programs, make their system calls fail, or measure what they use.
+KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|SQLite)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
+.PHONY: suites
+suites: ## run the tests that need only git and Go
+	@$(GOTEST) -skip '^($(KILLS))$$' ./...
+
+.PHONY: kills
+kills: ## kill programs, make system calls fail and take the power away, at a sample of points; keep 200 streams open for a minute
+	@$(GOTEST) -run '^($(KILLS))$$' -skip '^TestSoak' ./capture/... ./project/verify ./store/sqlite ./serve ./cmd/p20export
+	@$(GOTEST) -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
+
+.PHONY: operations
+operations: ## run the commands of the documentation that use curl, openssl, Python and systemd, and the second judge of stores
+	@$(GOTEST) -tags programs -run '^(TestOperations|TestUnitsVerified|TestServeDocs|TestDocsPrograms|TestStoreJudge(|Agrees))$$' ./cmd/p20export
+
+# These tests compare bytes or measure memory, which -race changes: with it, a sync.Pool loses things at random.
+WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*
+.PHONY: race
+race: ## run the tests again with -race
+	@$(GOTEST) -race -skip '^($(WITHOUT_RACE))$$' ./...
 
 .PHONY: live
 live: harness-adk ## capture every scenario again from the real ADK middleware
-	@$(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness adk
+	@$(GOTEST) -race -tags live -run '^TestLive$$' ./cmd/p20export -harness adk
 
-CLIENT := $(BUILD)/client
 .PHONY: live-proxy
-live-proxy: harness-adk $(CLIENT)/.installed ## let the reference client run the real ADK middleware directly, through proxy, and from replay, and compare
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags live,client -run '^TestProxyLive$$' -v ./cmd/p20export
+live-proxy: harness-adk ## let the reference client run the real ADK middleware directly, through proxy, and from replay, and compare
+	@client=$$($(CLIENT)); P20EXPORT_CLIENT=$$client $(GOTEST) -tags live,client -run '^TestProxyLive$$' ./cmd/p20export
 
 .PHONY: judge
 judge: ## compare our verdicts on Assay bundles with those of the published verifier (built once, in about two minutes)
 	@judge=$$(artifact/assay/judge/build.sh); \
 	export P20EXPORT_JUDGE=$$judge; \
-	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
-	$(GO) test -count=1 -tags judge -run '^TestJudge(Large|Random)' ./artifact/assay/... # too much for -race
+	$(GOTEST) -race -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
+	$(GOTEST) -tags judge -run '^TestJudge(Large|Random)' ./artifact/assay/... # too much for -race
 
 .PHONY: client
-client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
-	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
-$(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
-	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
-	@cd $(CLIENT) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@touch $@
+client: ## compare our readings of AG-UI streams with those of the reference client, in Node
+	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
+	@P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
-	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh $(BUILD)/nginx); \
-	store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
+	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \
+	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
 
-AXE := $(BUILD)/axe
-CHAT := $(BUILD)/chat
 .PHONY: browser
-browser: $(AXE)/.installed $(CHAT)/.installed harness-pydantic-ai ## use the pages of report and the example chat in a real Chromium, and check them with axe-core
-	@chromium=$$(discovery/report/chromium.sh); \
-	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$(CURDIR)/$(AXE)/node_modules/axe-core/axe.min.js P20EXPORT_CHAT=$(CURDIR)/$(CHAT)/dist; \
-	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report ./cmd/p20export # tests pages, so without -race
-$(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/package-lock.json
-	@command -v npm >/dev/null || { echo "make: npm is needed for axe-core (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(AXE) && mkdir -p $(AXE) && cp $^ $(AXE)/
-	@cd $(AXE) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@touch $@
-$(CHAT)/.installed: $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html)
-	@command -v npm >/dev/null || { echo "make: npm is needed for the example chat (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(CHAT) && mkdir -p $(CHAT) && cp $^ $(CHAT)/
-	@cd $(CHAT) && npm ci --silent --ignore-scripts --no-audit --no-fund && npm run --silent build
-	@touch $@
+browser: harness-pydantic-ai ## use the pages of report and the example chat in a real Chromium, and check them with axe-core
+	@chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); chat=$$($(CHAT)); \
+	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$$axe/node_modules/axe-core/axe.min.js P20EXPORT_CHAT=$$chat/dist; \
+	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./cmd/p20export # tests pages, so without -race
 
 .PHONY: faults
 faults: ## make every file-system call fail in every way on every kind of file system, kill at 200 points, and take the power away (hours)
-	@$(GO) test -count=1 ./cmd/p20export -run '^(Test(|Group|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled)$$' -faults -timeout 0 -v | grep -v '^=== '
+	@$(GOTEST) ./cmd/p20export -run '^(Test(|Group|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled)$$' -faults -timeout 0
+	@$(GOTEST) ./store/sqlite -run '^TestSQLite(|Follow)Faults$$' -faults -timeout 0
 
 SOAK ?= 10m
-.PHONY: soak
-soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, kill the appender of a log 500 times, PostgreSQL 20 times and serve 500 times, and run 1,000 trials of serve on each log
-	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep --line-buffered -v '^=== '
-	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
-	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresServerKilled$$' ./store/postgres -kills 20
-	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteTrials$$' ./serve -trials 1000
-	@$(GO) test -count=1 -timeout 0 -run '^TestServeKilledOften$$' ./cmd/p20export -servekills 500
-	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresTrials$$' ./serve -trials 1000
-	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresServeKilledOften$$' ./cmd/p20export -servekills 500
+.PHONY: soak soak-proxy soak-sqlite soak-postgres soak-serve trials
+soak: soak-proxy soak-sqlite soak-postgres soak-serve trials ## run the five targets below
+soak-proxy: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used
+	@$(GOTEST) -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240
+soak-sqlite: ## kill the appender of a SQLite log 500 times
+	@$(GOTEST) -timeout 0 -v -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
+soak-postgres: ## kill PostgreSQL under an appender 20 times
+	@store/postgres/server.sh with $(GOTEST) -timeout 0 -v -tags postgres -run '^TestPostgresServerKilled$$' ./store/postgres -kills 20
+soak-serve: ## kill serve 500 times on SQLite and 20 times on PostgreSQL
+	@$(GOTEST) -timeout 0 -v -run '^TestServeKilledOften$$' ./cmd/p20export -servekills 500
+	@store/postgres/server.sh with $(GOTEST) -timeout 0 -v -tags postgres -run '^TestPostgresServeKilledOften$$' ./cmd/p20export -servekills 20
+trials: ## run 1,000 trials of serve on each log
+	@$(GOTEST) -timeout 0 -v -run '^TestSQLiteTrials$$' ./serve -trials 1000
+	@store/postgres/server.sh with $(GOTEST) -timeout 0 -v -tags postgres -run '^TestPostgresTrials$$' ./serve -trials 1000
 
 VECTORS := schema/vectors
 .PHONY: conformance
@@ -199,11 +238,8 @@ $(TARGETS:discovery/harness/%/target=harness-%): harness-%: discovery/harness/%/
 $(DRIFT:%=harness-%): harness-%: discovery/drift/%/.venv/.installed
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
-	@rm -rf $*/.venv
-	@$(PYTHON) -m venv $*/.venv || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@echo "installing the harness in $* (about half a minute)"
-	@$*/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $*/requirements.txt
-	@$*/.venv/bin/python -m pip check --disable-pip-version-check
+	@[ -L $*/.venv ] || rm -rf $*/.venv
+	@made=$$($(VENV) $< -- $(INSTALL_VENV)) && ln -sfn "$$made/venv" $*/.venv
 	@touch $@
 $(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
 	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null && command -v npm >/dev/null || { echo "make: Node.js 20 or newer with npm is needed for the harness in $*: https://nodejs.org/" >&2; exit 1; }
@@ -297,44 +333,30 @@ bench: $(RELEASE) $(HELLO) ## run benchmarks: start-up compared with a cobra hel
 BENCH := $(BUILD)/bench
 PEERS := cmd/internal/bench/peers
 .PHONY: bench-peers
-bench-peers: $(RELEASE) $(BENCH)/peers/orjson/.installed $(BENCH)/peers/pydantic/.installed $(BENCH)/peers/client/.installed ## compare the program with others and write docs/benchmarks.md; needs an idle machine for half an hour; PEERS_FLAGS='-only one -large 64M -doc=' measures less, -help lists all
+bench-peers: $(RELEASE) ## compare the program with others and write docs/benchmarks.md; needs an idle machine for half an hour; PEERS_FLAGS='-only one -large 64M -doc=' measures less, -help lists all
 	@for program in openssl taskset node; do command -v $$program >/dev/null || { echo "make: $$program is needed for the benchmarks" >&2; exit 1; }; done
 	@for program in jq strace; do $(PEERS)/install.sh $$program >/dev/null; done
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./cmd/internal/bench/generate ./$(PEERS) ./$(PEERS)/hash ./$(PEERS)/link
+	@mkdir -p $(BENCH)/peers
+	@for name in orjson pydantic; do made=$$($(VENV) $(PEERS)/$$name/requirements.txt -- $(INSTALL_VENV)); ln -sfn $$made/venv $(BENCH)/peers/$$name; done
+	@made=$$($(CACHED) peers-client $(PEERS)/client/* -- $(NPM)); ln -sfn $$made $(BENCH)/peers/client
 	@$(BENCH)/bin/peers -program $(RELEASE) -dir $(BENCH) -scripts $(PEERS) $(PEERS_FLAGS)
-$(BENCH)/peers/%/.installed: $(PEERS)/%/requirements.txt
-	@rm -rf $(@D) && mkdir -p $(BENCH)/peers
-	@$(PYTHON) -m venv $(@D) || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
-	@touch $@
-$(BENCH)/peers/client/.installed: $(PEERS)/client/package.json $(PEERS)/client/package-lock.json
-	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)/
-	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@touch $@
-
 PROXY := cmd/internal/bench/proxy
 .PHONY: bench-proxy
 bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and write its tables in docs/benchmarks.md; needs an idle machine for a quarter of an hour; PROXY_FLAGS='-rounds 1 -doc=' measures less, -help lists all
 	@$(PEERS)/install.sh strace >/dev/null
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(PROXY)
-	@nginx=$$(internal/testkit/nginx.sh $(BUILD)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
+	@nginx=$$(internal/testkit/nginx.sh); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
 
 STORE := cmd/internal/bench/store
 .PHONY: bench-store
-bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
+bench-store: ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
 	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(STORE)
-	@store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $(BENCH)/store/copilotkit/runner.mjs $(STORE_FLAGS)
-$(BENCH)/store/copilotkit/.installed: $(wildcard $(STORE)/copilotkit/*)
-	@command -v npm >/dev/null || { echo "make: npm is needed for InMemoryAgentRunner (Debian: apt-get install npm)" >&2; exit 1; }
-	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)/
-	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@touch $@
-
+	@runner=$$($(CACHED) copilotkit $(STORE)/copilotkit/* -- $(NPM)); store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $$runner/runner.mjs $(STORE_FLAGS)
 SERVE := cmd/internal/bench/serve
 .PHONY: bench-serve
 bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all

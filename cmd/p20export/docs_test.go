@@ -35,7 +35,6 @@ func TestDocs(t *testing.T) {
 		{"discovery/drift/README.md", root},
 		{"docs/batches.md", root},
 		{"docs/integrations.md", root},
-		{"docs/serialization.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
 	} {
 		t.Run(doc.path, func(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build programs
+
 package main
 
 import (

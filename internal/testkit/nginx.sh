@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Prints the path of nginx, for benchmarks and tests:  nginx.sh DIR
-# One on the PATH is taken; else Debian's package is unpacked into DIR. It is not installed,
-# because that would start a web server on port 80.
+# Prints the path of nginx, for benchmarks and tests:  nginx.sh
+# One on the PATH is taken; else Debian's package is unpacked into the user's cache. It is not
+# installed, because that would start a web server on port 80.
 set -euo pipefail
 
 command -v nginx && exit
 [ -x /usr/sbin/nginx ] && echo /usr/sbin/nginx && exit
-mkdir -p "$1"
-cd "$1"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/p20export/nginx
+mkdir -p "$cache"
+cd "$cache"
 program=$PWD/usr/sbin/nginx
 if ! [ -x "$program" ]; then
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then

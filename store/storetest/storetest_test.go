@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -196,13 +195,21 @@ func faults() map[string]struct {
 			}
 		}},
 		"shows a batch before it is whole": {"read/while others append", func(b *broken) {
+			reads := make(chan struct{})
+			b.read = func(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+				select {
+				case reads <- struct{}{}:
+				default:
+				}
+				return b.Log.Read(ctx, key, after)
+			}
 			b.append = func(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
 				last, err := b.Log.Append(ctx, key, after, entries[:1])
 				if err != nil {
 					return 0, err
 				}
-				for range 1000 {
-					runtime.Gosched() // readers have time to see it
+				for range 4 { // when the fourth begins, one of three readers has read it
+					<-reads
 				}
 				return b.Log.Append(ctx, key, last, entries[1:])
 			}

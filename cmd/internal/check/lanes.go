@@ -1,0 +1,43 @@
+package main
+
+// A lane is one target of the Makefile that runs checks.
+type lane struct {
+	name  string
+	does  string
+	tools []string // names of tools, in addition to git and go
+}
+
+// needs reports whether the lane needs a tool.
+func (l lane) needs(tool string) bool {
+	return tool == "git" || tool == "go" || contains(l.tools, tool)
+}
+
+var testLane = lane{name: "suites", does: "unit, property, script and golden tests, fuzz corpora, layout, documentation"}
+
+// lanes lists what make check runs, the longest first, so that two at a time end together.
+var lanes = []lane{
+	{name: "race", does: "the tests of everything concurrent with -race", tools: []string{"cc"}},
+	testLane,
+	{name: "kills", does: "kills, faults and power loss, sampled; bytes changed one at a time; what a minute of streams uses", tools: []string{"python3"}},
+	{name: "static", does: "format, modules, vet, staticcheck, a build for 32-bit Windows"},
+	{name: "postgres", does: "the log in a real PostgreSQL, serve behind a real nginx", tools: []string{"cc", "postgres", "nginx", "openssl"}},
+	{name: "judge", does: "Assay's own verifier on the same bundles", tools: []string{"cc", "cargo", "python3"}},
+	{name: "client", does: "AG-UI's reference client on the same streams", tools: []string{"node", "npm"}},
+	{name: "live", does: "every scenario from the real ADK middleware", tools: []string{"python3"}},
+	{name: "live-proxy", does: "the client and ADK directly, through proxy, and from replay", tools: []string{"python3", "node", "npm"}},
+	{name: "browser", does: "the pages and the example chat in Chromium", tools: []string{"chromium", "node", "npm", "python3"}},
+	{name: "differential", does: "the second validator and projector on generated cases", tools: []string{"python3"}},
+	{name: "conformance", does: "the vectors on the program and the second validator", tools: []string{"python3"}},
+	{name: "operations", does: "the commands of the documentation that use other programs", tools: []string{"curl", "openssl", "python3", "systemd-analyze"}},
+	{name: "openapi", does: "the description of the interface of serve", tools: []string{"node", "npm"}},
+	{name: "recount", does: "the figures of GATE.md, counted by a second program", tools: []string{"python3"}},
+	{name: "release", does: "the release and its size"},
+}
+
+func names(of []lane) []string {
+	var list []string
+	for _, l := range of {
+		list = append(list, l.name)
+	}
+	return list
+}
