@@ -28,9 +28,9 @@ type row struct {
 	name string // its type
 }
 
-// rowsOfAll runs every command on the committed captures and the sample lane, so that results
-// of all kinds occur, and returns the rows.
-func rowsOfAll(t *testing.T) (all []row) {
+// everyCommand returns command lines of every command except servers, for the committed
+// captures and the sample lane, so that results of all kinds occur if they are run in order.
+func everyCommand(t *testing.T) [][]string {
 	t.Helper()
 	const captures = "../../discovery/captures"
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 	if err := appendEntries(in("log.db"), []byte(`{"thread":"t","kind":"event","data":`+testkit.Started+"}\n"+`{"thread":"t","kind":"event","data":`+testkit.Finished+"}\n")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{
+	return [][]string{
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
 		{"capture", "--from", in("empty.sse"), "-o", in("imported")},
@@ -105,7 +105,13 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"explain", "A1", "P1", "X7", "too_long"},
 		{"schema"},
 		{"version"},
-	} {
+	}
+}
+
+// rowsOfAll runs every command and returns the rows.
+func rowsOfAll(t *testing.T) (all []row) {
+	t.Helper()
+	for _, args := range everyCommand(t) {
 		var stdout, stderr bytes.Buffer
 		of := strings.Join(args, " ")
 		status, rows := run(append(args, "--format", "json"), &stdout, &stderr), &stdout

@@ -31,7 +31,7 @@ var (
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.Background(), func() {}
 	defer func() { stop() }()
-	out := &cli.Output{Writer: stdout}
+	out := cli.NewOutput(stdout, stderr)
 	root := newRoot(args, out, stderr)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())

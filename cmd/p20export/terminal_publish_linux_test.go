@@ -12,19 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const committedOneTurn = "../../discovery/captures/adk/one-turn"
-
 // frozenCopies freezes a capture and returns a directory with n copies of the artifact, and
 // with the capture.
 func frozenCopies(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range n {
-		if status := run([]string{"freeze", committedOneTurn, "-o", filepath.Join(dir, fmt.Sprint(i))}, io.Discard, io.Discard); status != exitDone {
+		if status := run([]string{"freeze", committedCapture, "-o", filepath.Join(dir, fmt.Sprint(i))}, io.Discard, io.Discard); status != exitDone {
 			t.Fatalf("freeze: exit status %d", status)
 		}
 	}
-	if err := os.CopyFS(filepath.Join(dir, "capture"), os.DirFS(committedOneTurn)); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "capture"), os.DirFS(committedCapture)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -70,10 +68,10 @@ func TestTerminalPublishing(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"writing %s: 0 of 1 run,", []string{"freeze", committedOneTurn, "-o", "."}},
+		{"writing %s: 0 of 1 run,", []string{"freeze", committedCapture, "-o", "."}},
 		{"verifying %s: 1 of 1 event,", []string{"assay", filepath.Join(frozen, "0"), "--import-time", "2026-01-31T12:00:00Z", "--bundle", "x.tar.gz"}},
 		{"writing %s: 1 of 1 event,", []string{"assay", filepath.Join(frozen, "0"), "--import-time", "2026-01-31T12:00:00Z", "--ndjson", "-o", "x.ndjson"}},
-		{"writing %s: ", []string{"report", committedOneTurn, "-o", "x.html"}},
+		{"writing %s: ", []string{"report", committedCapture, "-o", "x.html"}},
 	} {
 		dir := t.TempDir()
 		last := len(test.args) - 1

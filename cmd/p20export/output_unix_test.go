@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+const committedCapture = "../../discovery/captures/adk/one-turn"
+
+// checkUnwritten checks that a command failed because it could not write its result, and
+// that it reported this in one line.
+func checkUnwritten(t *testing.T, args []string, status int, stderr, why string) {
+	t.Helper()
+	var said []string
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "p20export: ") {
+			said = append(said, line)
+		}
+	}
+	if status != exitFailed || len(said) != 1 || !strings.HasPrefix(said[0], "p20export: cannot write the result: ") || !strings.Contains(said[0], why) {
+		t.Errorf("p20export %s: exit status %d, said %q, want one line about %q", strings.Join(args, " "), status, said, why)
+	}
+}
+
+// unwritable has ways in which standard output cannot be written, and what the error says.
+var unwritable = []struct{ path, why string }{
+	{"/dev/full", "no space left on device"},
+	// As Go's runtime opens it if descriptor 1 is closed.
+	{"/dev/null", "standard output is closed"},
+}
+
+// If the result of a command cannot be written, the exit status is 3, in every format.
+func TestUnwritableOutput(t *testing.T) {
+	t.Parallel()
+	for _, output := range unwritable {
+		for _, format := range []string{"text", "json"} {
+			for _, args := range everyCommand(t) {
+				if args[0] == "assay" && slices.Contains(args, "--ndjson") && !slices.Contains(args, "-o") {
+					continue // it fails without writing to standard output
+				}
+				stdout, err := os.OpenFile(output.path, os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var stderr bytes.Buffer
+				args = append(args, "--format", format)
+				checkUnwritten(t, args, run(args, stdout, &stderr), stderr.String(), output.why)
+				stdout.Close()
+			}
+		}
+	}
+}
+
+// So is help, which every command has, and what has no rows. These are separate processes
+// with a closed descriptor.
+func TestClosedOutput(t *testing.T) {
+	t.Parallel()
+	list := [][]string{{"--version"}, {}, {"help"}, {"help", "freeze"}, {"schema", "artifact"}, {"explain", "A26"}, {"version"}, {"__complete", "fr"}}
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		list = append(list, append(strings.Fields(cmd.CommandPath())[1:], "--help"))
+		for _, sub := range cmd.Commands() {
+			add(sub)
+		}
+	}
+	root := newRoot(nil, &bytes.Buffer{}, &bytes.Buffer{})
+	root.InitDefaultHelpCmd()
+	add(root)
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		list = append(list, []string{"completion", shell})
+	}
+	for _, args := range list {
+		cmd := program(t, args...)
+		cmd.Args = append([]string{"sh", "-c", `exec "$0" "$@" >&-`, cmd.Path}, args...)
+		cmd.Path = "/bin/sh"
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		checkUnwritten(t, args, cmd.ProcessState.ExitCode(), stderr.String(), "standard output is closed")
+	}
+}
+
+// With a closed descriptor, no file gets its number: the evidence is complete, and nothing
+// else is written to it.
+func TestClosedOutputEvidence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if status := run([]string{"freeze", committedCapture, "-o", filepath.Join(dir, "good")}, &bytes.Buffer{}, &bytes.Buffer{}); status != exitDone {
+		t.Fatalf("exit status %d", status)
+	}
+	for _, redirect := range []string{">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"} {
+		out := filepath.Join(dir, strings.ReplaceAll(redirect, "&", ""))
+		cmd := exec.Command("sh", "-c", `exec "$0" freeze "$1" -o "$2" `+redirect, program(t).Path, committedCapture, out)
+		_ = cmd.Run()
+		entries, err := os.ReadDir(filepath.Join(dir, "good"))
+		if err != nil || len(entries) != 3 {
+			t.Fatalf("%d files, %v", len(entries), err)
+		}
+		for _, e := range entries {
+			if want, got := testkit.Read(t, filepath.Join(dir, "good", e.Name())), testkit.Read(t, filepath.Join(out, e.Name())); !bytes.Equal(got, want) {
+				t.Errorf("%s: %s has %d bytes, want %d", redirect, e.Name(), len(got), len(want))
+			}
+		}
+	}
+}
+
+// Discarding the output on purpose is no error.
+func TestDiscardedOutput(t *testing.T) {
+	t.Parallel()
+	for _, redirect := range []string{">/dev/null", ">/dev/null 2>&1", "<>/dev/null 1<>/dev/null 2<>/dev/null"} {
+		if out, err := exec.Command("sh", "-c", `exec "$0" version `+redirect, program(t).Path).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", redirect, err, out)
+		}
+	}
+}
