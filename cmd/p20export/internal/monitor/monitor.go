@@ -33,7 +33,8 @@ type Monitor struct {
 
 // Probe checks whether a server can do its work.
 type Probe struct {
-	// Check must leave nothing behind. It is never called while it runs.
+	// Check must leave nothing behind. It is never called while it runs: requests that
+	// come meanwhile share its result.
 	Check func() error
 	// Fails and Works are said when Check begins to fail, and when it works again.
 	Fails, Works string

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -22,6 +23,11 @@ type Store struct {
 	Path string
 	// Root is the open directory.
 	Root *os.Root
+
+	now     func() time.Time       // time.Now, except in tests
+	write   func(dir string) error // writeUnnamed, except in tests
+	written time.Time              // when Probe wrote last
+	failed  error                  // of that time
 }
 
 // OpenStore opens the directory at path. If it does not exist, it is created, so that only
@@ -53,7 +59,7 @@ func OpenStore(path string) (*Store, error) {
 		root.Close()
 		return nil, err
 	}
-	return &Store{path, root}, nil
+	return &Store{Path: path, Root: root, now: time.Now, write: writeUnnamed}, nil
 }
 
 // create creates a directory and its missing parents and makes them durable.
@@ -106,11 +112,17 @@ func (s *Store) closed(from string) iter.Seq2[string, error] {
 	}
 }
 
-// probeBytes is the size of the file that Probe writes.
-const probeBytes = 64 << 10
+const (
+	// probeBytes is the size of the file that Probe writes.
+	probeBytes = 64 << 10
+	// probeInterval is the shortest time between two writes of Probe.
+	probeInterval = 10 * time.Second
+)
 
 // Probe checks that the path still leads to the open directory, and that files can be
-// written to it and made durable. It leaves nothing behind.
+// written to it and made durable. It leaves nothing behind. If it wrote less than
+// probeInterval ago, it writes nothing and returns the result of that time. It must not be
+// called concurrently.
 func (s *Store) Probe() error {
 	dir := filepath.Clean(s.Path)
 	there, err := os.Lstat(dir)
@@ -124,6 +136,14 @@ func (s *Store) Probe() error {
 	if !os.SameFile(there, opened) {
 		return fmt.Errorf("%s is not the directory that was opened; captures still go to that one: restart p20export", s.Path)
 	}
+	if now := s.now(); s.written.IsZero() || now.Sub(s.written) >= probeInterval {
+		s.written, s.failed = now, s.write(dir)
+	}
+	return s.failed
+}
+
+// writeUnnamed writes a file without a name to a directory and makes it durable.
+func writeUnnamed(dir string) error {
 	f, err := atomicfile.CreateUnnamed(dir)
 	if err != nil {
 		return err
