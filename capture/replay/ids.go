@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -24,10 +25,16 @@ type place struct {
 // six.
 const maxPlaces = 1 << 20
 
+// idsError matches ErrIDs. It says why the ids in a response cannot be replaced.
+type idsError struct{ reason string }
+
+func (e *idsError) Error() string        { return ErrIDs.Error() + ": " + e.reason }
+func (e *idsError) Is(target error) bool { return target == ErrIDs }
+
 var (
-	errManyIDs = fmt.Errorf("%w: there are too many", ErrIDs)
-	errOpaque  = fmt.Errorf("%w: it has none of the framings in which events can be read", ErrIDs)
-	errSpread  = fmt.Errorf("%w: an event is spread over too many bytes", ErrIDs)
+	errManyIDs = &idsError{"there are too many"}
+	errOpaque  = &idsError{"it has none of the framings in which events can be read"}
+	errSpread  = &idsError{"an event is spread over too many bytes"}
 )
 
 // findIDs returns the places of the ids to replace: those of the first run and of the
@@ -40,7 +47,7 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 	case c.framing == capture.Opaque:
 		return nil, errOpaque
 	case !c.readable():
-		return nil, fmt.Errorf("%w: it has the content coding %s", ErrIDs, finding.Quote(c.coding))
+		return nil, &idsError{"it has the content coding " + finding.Quote(c.coding)}
 	}
 	file, err := c.openFile(c.response)
 	if err != nil {
@@ -69,8 +76,11 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, err
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrIDs, err)
+			return nil, &idsError{err.Error()}
 		}
 		places := len(s.places)
 		s.event(frame.Data)

@@ -61,15 +61,16 @@ func (r *Replay) add(ctx context.Context, path string) error {
 
 // addAll loads the captures in a directory and sorts them.
 func (r *Replay) addAll(ctx context.Context, dir string) error {
-	var unfinished error // the first
+	var skipped error // the first
 	for found, err := range capture.Search(ctx, dir) {
 		if err != nil {
 			return err
 		}
 		err := r.add(ctx, found.Path)
-		if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.CaptureUnfinished {
-			r.settings.Log.Warn("capture skipped", "capture", found.Path, "reason", "it is unfinished")
-			unfinished = cmp.Or(unfinished, err)
+		reason := skipReason(err)
+		if reason != "" {
+			r.settings.Log.Warn("capture skipped", "capture", found.Path, "reason", reason)
+			skipped = cmp.Or(skipped, err)
 			continue
 		}
 		if err != nil {
@@ -77,12 +78,23 @@ func (r *Replay) addAll(ctx context.Context, dir string) error {
 		}
 	}
 	if len(r.all) == 0 {
-		return unfinished
+		return skipped
 	}
 	slices.SortStableFunc(r.all, func(a, b *recorded) int {
 		return cmp.Or(a.started.Compare(b.started), cmp.Compare(a.path, b.path))
 	})
 	return nil
+}
+
+// skipReason returns why a capture in a directory is skipped, or "" if it is not.
+func skipReason(err error) string {
+	if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.CaptureUnfinished {
+		return "it is unfinished"
+	}
+	if ids, ok := errors.AsType[*idsError](err); ok {
+		return ids.Error()
+	}
+	return ""
 }
 
 // load verifies a capture and returns what is needed to replay it.

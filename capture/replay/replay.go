@@ -81,8 +81,8 @@ type rotation struct {
 }
 
 // New loads and verifies a capture, or all captures in a directory and below it, as
-// capture.Search finds them. Unfinished captures in a directory are skipped with a
-// warning in the log.
+// capture.Search finds them. In a directory, unfinished captures and those in which ids
+// cannot be replaced are skipped with a warning in the log, unless none is left.
 //
 // New fails if a capture is damaged, or cannot be replayed with the settings. The error
 // names the capture, and may contain a finding.

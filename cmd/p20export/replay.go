@@ -28,7 +28,9 @@ asked, and no run happens.
 
 A CAPTURE, which is a capture directory or a plain SSE, NDJSON or JSON array
 file, answers every request. DIR means all captures in it and below it, without
-the unfinished ones. --match says which of them answers a request:
+the unfinished ones, and with --ids without those in which ids cannot be found,
+such as responses with an unknown content coding; each has a line on standard
+error. --match says which of them answers a request:
 
   order  the first capture answers the first request, the second the second, and
          so on, in the order in which they were started (default for DIR)
