@@ -62,8 +62,12 @@ func New(s Settings) (*Proxy, error) {
 }
 
 // NewServer returns a server for a Proxy, with limits for the time and the size of request
-// headers. Its own messages go to the log at debug level.
+// headers, and for the number and the age of idle connections. Its own messages go to the
+// log, most at debug level.
 func NewServer(h http.Handler, l *slog.Logger) *http.Server { return exchange.NewServer(h, l) }
+
+// MaxIdle returns the number of idle connections that a server of NewServer keeps.
+func MaxIdle() int { return exchange.MaxIdle() }
 
 // ServeHTTP passes a request to the upstream and its response to the client.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {

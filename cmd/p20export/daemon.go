@@ -102,10 +102,11 @@ const filesOfProgram = 100
 func enoughFor(limit, files int64) int64 { return max(0, limit-filesOfProgram) / files }
 
 // warnOfLimit warns if the limit of open files is too low for the value of a flag. Each of
-// what the flag counts needs a number of files. Others are reserved for something else.
+// what the flag counts needs a number of files. Others are reserved for idle connections and
+// for something else.
 func warnOfLimit(log *slog.Logger, flag string, files, most, reserved int64) {
 	limit := int64(atomicfile.MaxOpen())
-	if enough := enoughFor(limit-reserved, files); enough < most {
+	if enough := enoughFor(limit-reserved-int64(proxy.MaxIdle()), files); enough < most {
 		log.Warn("the limit of open files is too low for --"+flag+": raise it with ulimit -n, or lower --"+flag, "limit", limit, "enough_for", enough)
 	}
 }

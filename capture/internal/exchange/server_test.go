@@ -45,7 +45,7 @@ func TestAcceptFailuresLater(t *testing.T) {
 	l := &errorLog{log: slog.New(slog.NewTextHandler(&text, nil))}
 	for range 3 {
 		l.Write([]byte("http: Accept error: x\n"))
-		l.warned = l.warned.Add(-acceptInterval / 2)
+		l.warned = l.warned.Add(-warnInterval / 2)
 	}
 	if got := strings.Count(text.String(), "WARN"); got != 2 {
 		t.Errorf("%d warnings, want 2:\n%s", got, text.String())
