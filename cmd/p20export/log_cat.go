@@ -13,7 +13,6 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
-	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/docs"
 	"github.com/p20export/p20export/envelope"
@@ -80,15 +79,11 @@ position with --after; only --framing sse and --format json print positions.
 		if err := cli.CheckTextFlags(cmd, *c.format, "framing"); err != nil {
 			return err
 		}
-		log, err := f.open(cmd.Context(), logs.Existing)
+		log, t, err := f.openThread(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
 		defer log.Close()
-		t, err := f.existing(cmd.Context(), log, args[0])
-		if err != nil {
-			return err
-		}
 		ctx, end := cli.WithReader(cmd)
 		defer end()
 		p := newPrinter(cmd, c.format)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
-	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store/transfer"
@@ -66,15 +65,11 @@ one with the same bytes counts as written.
 		if err := checkNewFile(out); err != nil {
 			return err
 		}
-		log, err := f.open(cmd.Context(), logs.Existing)
+		log, t, err := f.openThread(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
 		defer log.Close()
-		t, err := f.existing(cmd.Context(), log, args[0])
-		if err != nil {
-			return err
-		}
 		if after > t.Last {
 			return f.failed(fmt.Errorf("thread %s has no position %d; its last is %d", finding.Quote(t.Thread), after, t.Last))
 		}

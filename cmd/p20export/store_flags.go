@@ -177,6 +177,20 @@ func (f *storeFlags) existing(ctx context.Context, log store.Log, id string) (st
 	return t, err
 }
 
+// openThread opens an existing log and returns it with one of its threads, as existing does.
+func (f *storeFlags) openThread(ctx context.Context, id string) (store.Log, store.Thread, error) {
+	log, err := f.open(ctx, logs.Existing)
+	if err != nil {
+		return nil, store.Thread{}, err
+	}
+	t, err := f.existing(ctx, log, id)
+	if err != nil {
+		log.Close()
+		return nil, t, err
+	}
+	return log, t, nil
+}
+
 // deleted returns the error for a thread that was deleted.
 func (f *storeFlags) deleted(t store.Thread) error {
 	return fmt.Errorf("thread %s was deleted at %s; its entries cannot be restored", finding.Quote(t.Thread), artifact.FormatTime(t.DeletedAt))
