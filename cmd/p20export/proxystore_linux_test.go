@@ -154,10 +154,7 @@ func TestProxyStoreKilled(t *testing.T) {
 			break
 		}
 	}
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	ends := checkLog(t, inFile(t, file), captures)
 	slices.Sort(ends)
 	if want := []string{"eof", "error", "error", "error"}; !slices.Equal(ends, want) {
@@ -254,10 +251,7 @@ func TestProxyStoreKilledOften(t *testing.T) {
 		s.wait(t)
 	}
 	s, _ := startProxy(t, upstream.URL, captures, "--store", "sqlite:"+file)
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	counts := map[string]int{}
 	for _, end := range checkLog(t, inFile(t, file), captures) {
 		counts[end]++

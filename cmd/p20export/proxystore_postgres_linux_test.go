@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/p20export/p20export/store"
@@ -60,10 +59,7 @@ func TestPostgresProxyStore(t *testing.T) {
 	s.awaitAny(t, `"msg":"the event log cannot be used`)
 	control("start")
 	s.await(t, `"msg":"the event log can be used again"`)
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	open := func() (store.Log, error) { return postgres.Open(t.Context(), address, false) }
 	if ends := checkLog(t, open, captures); len(ends) != 4 {
 		t.Errorf("%d captures", len(ends))

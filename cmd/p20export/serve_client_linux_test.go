@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -101,37 +99,6 @@ func (f frames) wantLater(t *testing.T, url string, want ...string) {
 		want = want[1:]
 	}
 	f.response.Body.Close()
-}
-
-// monitoring gets a path of the address of --metrics.
-func monitoring(t *testing.T, s *server, path string) (status int, text string) {
-	t.Helper()
-	found := regexp.MustCompile(`"metrics":"([^"]+)"`).FindStringSubmatch(s.all.String())
-	response, err := http.Get("http://" + found[1] + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
-// metricsOf returns the metrics of a server.
-func metricsOf(t *testing.T, s *server) string {
-	t.Helper()
-	_, text := monitoring(t, s, "/metrics")
-	return text
-}
-
-// wantReady compares the status of /readyz.
-func wantReady(t *testing.T, s *server, want int) {
-	t.Helper()
-	if status, text := monitoring(t, s, "/readyz"); status != want {
-		t.Errorf("/readyz has the status %d, want %d: %s", status, want, text)
-	}
 }
 
 // closings returns the closing entries and the ends of the thread.

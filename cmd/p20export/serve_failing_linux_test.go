@@ -73,10 +73,7 @@ func TestServeFullDisk(t *testing.T) {
 	for _, f := range []frames{client, reader} {
 		f.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
 	}
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	wantClosings(t, file, "eof")
 }
 
@@ -101,10 +98,7 @@ func TestServeRemovedLog(t *testing.T) {
 	}
 	client.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
 	wantReady(t, s, http.StatusOK)
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 }
 
 // A log that cannot be written is noticed when the server starts. One that exists can be

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -50,32 +47,21 @@ func TestServeDrains(t *testing.T) {
 // that is the exit status of the signal.
 func TestServeCutsOff(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name, drain string
-		signals     []syscall.Signal
-		want        int
-	}{
-		{"after drain", "0s", []syscall.Signal{syscall.SIGTERM}, 143},
-		{"second signal", "1h", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, 130},
-	} {
+	for _, test := range cutOffs() {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a, file := newAgent(t), filepath.Join(t.TempDir(), "events.db")
 			s, url := startServe(t, "sqlite:"+file, a.URL, "--drain", test.drain)
 			client := startRun(t, url, "r")
 			client.want(t, "2 "+testkit.Started)
-			s.kill(t, test.signals[0])
-			s.await(t, `"msg":"draining"`)
-			for _, sig := range test.signals[1:] {
-				time.Sleep(2 * signals.Together) // the second signal, and not a part of the first
-				s.kill(t, sig)
-			}
-			if last := client.next(t); !strings.HasPrefix(last, `3 {"type":"RUN_ERROR"`) || !strings.Contains(last, `"code":"p20export.shutdown"`) {
-				t.Errorf("the client got %q", last)
-			}
-			if status, log := s.wait(t); status != test.want || !strings.Contains(log, `"cut_off":1`) {
-				t.Errorf("exit status %d, want %d\n%s", status, test.want, log)
-			}
+			cut := make(chan struct{})
+			go func() {
+				defer close(cut)
+				if last := client.next(t); !strings.HasPrefix(last, `3 {"type":"RUN_ERROR"`) || !strings.Contains(last, `"code":"p20export.shutdown"`) {
+					t.Errorf("the client got %q", last)
+				}
+			}()
+			test.send(t, s, cut)
 			wantClosings(t, file, "p20export.shutdown", "cancelled")
 		})
 	}
@@ -108,10 +94,7 @@ func TestServeKilled(t *testing.T) {
 	startRun(t, url, "r2").want(t, "6 "+testkit.Started) // after the end of the first run and the request
 	reader.want(t, "6 "+testkit.Started, "7 "+testkit.Snapshot, "8 "+testkit.Finished)
 	reader.response.Body.Close()
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	wantClosings(t, file, "p20export.owner_lost", "error", "eof")
 	status, said := ran("log", "import", "--store", "sqlite:"+file, captures)
 	if status != 0 || strings.Contains(said, "entries appended") {
@@ -141,10 +124,7 @@ func TestServeWithoutAgent(t *testing.T) {
 	}
 	up.Store(true)
 	startRun(t, url, "r").want(t, "6 "+testkit.Started, "7 "+testkit.Snapshot, "8 "+testkit.Finished, "")
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 }
 
 // A run waits for the active one of its thread, or is refused, as --thread-policy says.
@@ -176,10 +156,7 @@ func TestServeThreadPolicy(t *testing.T) {
 				close(a.release)
 				newFrames(t, <-second).want(t, "7 "+testkit.Started, "8 "+testkit.Snapshot, "9 "+testkit.Finished, "")
 			}
-			s.kill(t, syscall.SIGTERM)
-			if status, log := s.wait(t); status != 0 {
-				t.Errorf("exit status %d\n%s", status, log)
-			}
+			s.stop(t)
 		})
 	}
 }
@@ -237,14 +214,11 @@ func TestServeLogsNoContent(t *testing.T) {
 // does not end its run.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "events.db")
-	writeCertificate(t, cert, key)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(testkit.Read(t, cert))
-	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	file := filepath.Join(t.TempDir(), "events.db")
+	flags, newClient := certificate(t)
+	client := newClient(true)
 	a := newAgent(t)
-	s, url := startServe(t, "sqlite:"+file, a.URL, "--tls-cert", cert, "--tls-key", key)
+	s, url := startServe(t, "sqlite:"+file, a.URL, flags...)
 	url = strings.Replace(url, "http:", "https:", 1)
 	response, err := client.Post(url+"/agents/chat", "application/json", strings.NewReader(`{"threadId":"t","runId":"r"}`))
 	if err != nil {
@@ -261,9 +235,6 @@ func TestServeTLS(t *testing.T) {
 	close(a.release)
 	newFrames(t, response).want(t, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
 	response.Body.Close()
-	s.kill(t, syscall.SIGTERM)
-	if status, log := s.wait(t); status != 0 {
-		t.Errorf("exit status %d\n%s", status, log)
-	}
+	s.stop(t)
 	wantClosings(t, file, "eof")
 }

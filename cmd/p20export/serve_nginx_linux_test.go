@@ -51,10 +51,7 @@ func TestPostgresServeNginx(t *testing.T) {
 		s, address := startServer(t, slices.Delete(args, at, at+2)...)
 		servers = append(servers, strings.TrimPrefix(address, "http://"))
 		t.Cleanup(func() {
-			s.kill(t, syscall.SIGTERM)
-			if status, log := s.wait(t); status != 0 {
-				t.Errorf("exit status %d\n%s", status, log)
-			}
+			s.stop(t)
 		})
 	}
 	front := startNginx(t, nginx, blocks(t, doc, "```nginx")[0].text, servers)

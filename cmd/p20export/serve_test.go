@@ -3,28 +3,17 @@ package main
 import (
 	"bytes"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/p20export/p20export/internal/testkit"
 )
 
 // Every flag of serve is checked before anything is created. The error names the flag and
 // says what to give instead.
 func TestServeRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"file", "cap/capture.json"} {
-		testkit.Write(t, name, strings.Repeat("no log\n", 100))
-	}
-	used, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer used.Close()
-	busy := used.Addr().String()
-	for _, test := range []refusal{
+	busy := prepareRefusals(t).Addr().String()
+	for _, test := range append(refusals(busy), []refusal{
 		{"extra", 2, `"extra" is not expected: serve has only flags; name an agent with --upstream NAME=URL`},
 		{"--upstream http://u:secret@h/?a=b", 2, "--upstream must be NAME=URL, such as chat=http://127.0.0.1:8011/"},
 		{"--upstream secret", 2, "--upstream must be NAME=URL"},
@@ -55,29 +44,15 @@ func TestServeRefuses(t *testing.T) {
 		{"--trusted-proxy 10.1.2.3/8", 2, `--trusted-proxy "10.1.2.3/8" has bits after the length of its prefix; did you mean 10.0.0.0/8?`},
 		{"--allow-origin *", 2, "--allow-origin * would let every page in the browser of a visitor use the threads; name each origin"},
 		{"--allow-origin example.com", 2, `--allow-origin "example.com": an origin is a scheme, a host and a port`},
-		{"--allow-host h:80", 2, `--allow-host "h:80" must be the name or the address of a host, without a port`},
-		{"--listen 0.0.0.0:0", 2, `--listen "0.0.0.0:0" is not a loopback address`},
-		{"--metrics 0.0.0.0:0", 2, `--metrics "0.0.0.0:0" is not a loopback address`},
 		{"--drain -1s", 2, "--drain cannot be negative; 0s cuts open runs off at once"},
-		{"--tls-cert file", 2, "give both --tls-cert and --tls-key, or neither"},
-		{"--tls-cert file --tls-key file", 3, "cannot serve: --tls-cert"},
 		{"--label a=b", 2, "--label needs --captures DIR, which keeps captures"},
-		{"--captures=", 2, "--captures is empty; name a directory for the captures"},
-		{"--captures cap", 2, "--captures cap is a capture; nothing may be written there"},
-		{"--captures file", 3, "cannot serve: --captures: file is not a directory"},
-		{"--captures c --label stream=a", 2, "--label stream: p20export itself sets this label; choose another key"},
-		{"--captures c --label thread=a", 2, "--label thread: p20export itself sets this label; choose another key"},
 		{"--captures . --store sqlite:x.db", 2, `--store "sqlite:x.db" is in --captures "."; name a file outside it`},
 		{"--store x.db", 2, "--store: not the URL of a log"},
 		{"--store postgres://me:secret@localhost/x", 2, "--store contains a password"},
 		{"--store sqlite:file", 3, "cannot use the log"},
 		{"--store sqlite:none/x.db", 3, "cannot use the log"},
-		{"--listen " + busy, 3, "address already in use"},
-		{"--metrics " + busy, 3, "next: stop the other program, or choose another port; port 0 is a free port"},
-		{"--metrics 127.0.0.1:7800 --listen 127.0.0.1:7800", 2, `--metrics "127.0.0.1:7800" is the address of --listen; give another port`},
-		{"--metrics 127.0.0.1:0 --listen 127.0.0.1:0 --drain -1s", 2, "--drain cannot be negative"},
 		{"--listen " + busy + " --upstream b=http://" + busy, 3, "address already in use"},
-	} {
+	}...) {
 		test.check(t, "events.db", "serve", "--listen", "127.0.0.1:0", "--store", "sqlite:events.db", "--upstream", "a=http://127.0.0.1:1/")
 		for _, name := range []string{"events.db", "events.db-serve"} {
 			os.Remove(name)
