@@ -210,3 +210,30 @@ func TestStoreJudgeAgrees(t *testing.T) {
 		t.Error("every damage was noticed, so nothing shows that what is whole is accepted")
 	}
 }
+
+// edit replaces a part of a file, which must be there.
+func edit(t *testing.T, path, from, to string) {
+	t.Helper()
+	data := string(testkit.Read(t, path))
+	if !strings.Contains(data, from) {
+		t.Fatalf("%s does not contain %q", path, from)
+	}
+	testkit.Write(t, path, strings.Replace(data, from, to, 1))
+}
+
+// restate replaces a file of a capture, and its size and digest in capture.json, so that
+// only the content of the file can be wrong.
+func restate(t *testing.T, dir, name, content string) {
+	t.Helper()
+	var manifest map[string]any
+	if err := json.Unmarshal(testkit.Read(t, filepath.Join(dir, "capture.json")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(dir, name), content)
+	manifest["files"].(map[string]any)[name] = map[string]any{"bytes": len(content), "digest": digest.Of([]byte(content))}
+	data, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(dir, "capture.json"), string(data))
+}

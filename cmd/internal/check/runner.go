@@ -24,7 +24,6 @@ type result struct {
 	time   time.Duration
 	suites []suite
 	counts
-	output []byte // what the lane printed, for the figures of nightly
 }
 
 // A runner runs lanes, and prints a line when one ends.
