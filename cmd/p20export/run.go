@@ -29,21 +29,20 @@ var (
 
 // run runs the program with the arguments and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := context.Background(), func() {}
-	defer func() { stop() }()
+	ctx, stop := signals.Context(context.Background())
+	defer stop()
+	ctx = atomicfile.WithOnWait(ctx, func(dir string) {
+		fmt.Fprintf(stderr, "p20export: waiting for another program that is writing to %s\n", finding.Printable(dir))
+	})
 	out := cli.NewOutput(stdout, stderr)
 	root := newRoot(args, out, stderr)
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
-		ctx, stop = signals.Context(cmd.Context())
-		ctx = atomicfile.WithOnWait(ctx, func(dir string) {
-			fmt.Fprintf(stderr, "p20export: waiting for another program that is writing to %s\n", finding.Printable(dir))
-		})
-		cmd.SetContext(ctx)
-	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	var why signals.Ended
 	if errors.As(context.Cause(ctx), &why) && err != nil {
+		if cmd.Flags().Lookup("listen") == nil { // the logs of servers report signals
+			fmt.Fprintln(stderr, "p20export: interrupted by", why.Name())
+		}
 		return 128 + int(why.Signal)
 	}
 	if out.Err != nil && !errors.Is(err, render.ErrOutput) {

@@ -17,8 +17,6 @@ func newVersion() *cobra.Command {
 		Long:    "Print the version of p20export, the commit it was built from, if known, and the\nGo release.\n" + exitHelp("the version was printed", "", ""),
 		Example: "  p20export version\n  p20export version --format json | jq -r .commit",
 		Args:    cobra.NoArgs,
-		// Replaces the root's, which sets up signal handling: this command ends sooner.
-		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -14,6 +14,17 @@ type Ended struct{ syscall.Signal }
 
 func (s Ended) Error() string { return s.Signal.String() }
 
+// Name returns the name of the signal, such as SIGINT.
+func (s Ended) Name() string {
+	switch s.Signal {
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	case syscall.SIGINT:
+		return "SIGINT"
+	}
+	return "SIGTERM"
+}
+
 // Is reports whether target is context.Canceled.
 func (s Ended) Is(target error) bool { return target == context.Canceled }
 
