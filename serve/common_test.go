@@ -354,16 +354,42 @@ func (o *observer) Refused(r serve.Refusal)          { defer o.lock()(); o.refus
 func (o *observer) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		o.mu.Lock()
-		ok := holds()
-		o.mu.Unlock()
-		if ok {
+		if func() bool { defer o.lock()(); return holds() }() {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("it did not happen: %s", what)
 		}
 	}
+}
+
+// closed waits until a process has closed a number of runs of other processes.
+func (o *observer) closed(t *testing.T, n int) {
+	t.Helper()
+	o.until(t, fmt.Sprintf("%d runs of other processes were closed", n), func() bool {
+		if o.orphans > n {
+			t.Fatalf("%d runs were closed, want %d", o.orphans, n)
+		}
+		return o.orphans == n
+	})
+}
+
+// text is what a Server has logged until now. It also logs in the background.
+type text struct {
+	mu     sync.Mutex
+	buffer strings.Builder
+}
+
+func (x *text) Write(b []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.buffer.Write(b)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.buffer.String()
 }
 
 // ended waits for the end of a number of runs and returns the outcome of the last.

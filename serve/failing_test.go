@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -115,7 +114,7 @@ func TestLogAwayForLong(t *testing.T) {
 	same(t, p.ended(1), serve.NotStored)
 	log.away.Store(false)
 	answer.wantClosing("owner_lost")
-	same(t, p.seen.orphans, 1)
+	p.seen.closed(t, 1)
 }
 
 // A server that has to stop does not wait for a log that fails. The next one closes the run.
@@ -123,8 +122,8 @@ func TestLogAwayAtDrain(t *testing.T) {
 	t.Parallel()
 	log := &failing{Log: newMemory(t)}
 	a := newAgent(t)
-	var text bytes.Buffer
-	p := start(t, log, a, serve.Settings{Logger: slog.New(slog.NewTextHandler(&text, nil))})
+	var said text
+	p := start(t, log, a, serve.Settings{Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	c, answer := p.begin(a, "t", "r")
 	log.away.Store(true)
 	c.send(step(1))
@@ -140,8 +139,8 @@ func TestLogAwayAtDrain(t *testing.T) {
 	p.seen.mu.Unlock()
 	answer.broken()
 	for _, line := range []string{"run began", "events cannot be appended to the log; the run waits for it", "run ended"} {
-		if want := `level=.* msg="` + line + `" thread=t agent=a run=r stream=serve:`; !regexp.MustCompile(want).MatchString(text.String()) {
-			t.Errorf("no line is %s:\n%s", want, text.String())
+		if want := `level=.* msg="` + line + `" thread=t agent=a run=r stream=serve:`; !regexp.MustCompile(want).MatchString(said.String()) {
+			t.Errorf("no line is %s:\n%s", want, said.String())
 		}
 	}
 	log.away.Store(false)
@@ -178,14 +177,14 @@ func TestDeleted(t *testing.T) {
 func TestLogAwayWarnings(t *testing.T) {
 	t.Parallel()
 	log := &failing{Log: newMemory(t)}
-	var text bytes.Buffer
-	p := start(t, log, nil, serve.Settings{Logger: slog.New(slog.NewTextHandler(&text, nil))})
+	var said text
+	p := start(t, log, nil, serve.Settings{Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	log.away.Store(true)
 	for range 5 {
 		p.get("/threads/t/events").want(http.StatusServiceUnavailable, `"detail":"the log does not work at the moment"`)
 	}
 	p.stop()
-	if n := strings.Count(text.String(), "level=WARN"); n != 1 || !strings.Contains(text.String(), errAway.Error()) {
-		t.Errorf("%d warnings:\n%s", n, text.String())
+	if n := strings.Count(said.String(), "level=WARN"); n != 1 || !strings.Contains(said.String(), errAway.Error()) {
+		t.Errorf("%d warnings:\n%s", n, said.String())
 	}
 }

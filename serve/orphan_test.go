@@ -31,7 +31,7 @@ func TestOrphans(t *testing.T) {
 		same(t, first.ended(2), serve.NotStored)
 
 		second := start(t, log, a, serve.Settings{})
-		same(t, second.seen.orphans, 2)
+		second.seen.closed(t, 2)
 		same(t, entries(t, log, "t"), []string{
 			"event " + started("t", "p"), "input " + input("t", "r"), "event " + started("t", "r"),
 			closing + `The process that ran this run has ended. The run was closed.","code":"p20export.owner_lost"`, "end error",
@@ -55,7 +55,7 @@ func TestOrphansLater(t *testing.T) {
 	first.stop()
 	answer.broken()
 	other.wantClosing("owner_lost")
-	same(t, second.seen.orphans, 1)
+	second.seen.closed(t, 1)
 	c, answer := second.begin(a, "t", "r2")
 	c.send(finished("t", "r2"))
 	c.end()

@@ -83,7 +83,9 @@ func TestPostgresRestart(t *testing.T) {
 		c.end()
 	}
 	same(t, one.ended(runs), serve.Finished)
+	one.seen.mu.Lock()
 	same(t, one.seen.outcomes, []serve.Outcome{serve.Finished, serve.Finished, serve.Finished})
+	one.seen.mu.Unlock()
 	log := open()
 	for _, thread := range threads {
 		list := entries(t, log, thread)
@@ -97,5 +99,6 @@ func TestPostgresRestart(t *testing.T) {
 		same(t, len(answer.events(len(want)+2)), len(want)+2)
 		same(t, answer.text(), "")
 	}
-	same(t, one.seen.orphans+two.seen.orphans, 0)
+	one.seen.closed(t, 0)
+	two.seen.closed(t, 0)
 }

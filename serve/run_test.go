@@ -144,6 +144,6 @@ func TestQueue(t *testing.T) {
 			answer.events(2)
 			same(t, answer.text(), "")
 		}
-		same(t, p.seen.queued, 0)
+		p.seen.until(t, "no request waits", func() bool { return p.seen.queued == 0 })
 	})
 }
