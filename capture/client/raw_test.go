@@ -56,7 +56,7 @@ func raw(t *testing.T, first, answer string) (url string) {
 // The body of a 101 response is not HTTP and is not read.
 func TestRecordSwitchingProtocols(t *testing.T) {
 	url := raw(t, "", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("it does not end"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("it does not end"))
 	defer cancel()
 	dir, result, err := record(t, ctx, settings(url))
 	if err != nil {

@@ -40,6 +40,7 @@ type agentRun struct {
 	received     digest.Digest // what the client has received
 	answered     chan struct{} // closed when the upstream is done
 	read         chan struct{} // closed when the client is done
+	checked      chan struct{} // closed when its capture is checked, if it has one
 }
 
 // A load keeps streams open through a proxy, and checks and removes their captures.
@@ -81,12 +82,14 @@ func (l *load) through(upstream *httptest.Server, scheme string, transport *http
 	}
 }
 
-// run opens streams one after another while more returns true.
+// run opens streams one after another while more returns true. At most one stream waits until
+// its capture is checked, so that what waits does not grow if the machine is busy.
 func (l *load) run(worker int, more func(n int) bool) {
 	random := rand.New(rand.NewPCG(1, uint64(worker)))
+	var last *agentRun // with a capture
 	for n := 0; more(n); n++ {
 		id := fmt.Sprintf(`{"threadId":"%d","runId":"%d"}`, worker, n)
-		s := &agentRun{kind: ends, events: 1 + random.IntN(l.most), answered: make(chan struct{}), read: make(chan struct{})}
+		s := &agentRun{kind: ends, events: 1 + random.IntN(l.most), answered: make(chan struct{}), read: make(chan struct{}), checked: make(chan struct{})}
 		switch k := random.IntN(20); {
 		case k < 3:
 			s.kind = leaves
@@ -100,8 +103,15 @@ func (l *load) run(worker int, more func(n int) bool) {
 		l.mu.Lock()
 		l.open[id] = s
 		l.mu.Unlock()
-		l.exchange(id, s)
+		ok := l.exchange(id, s)
 		l.counts[s.kind].Add(1)
+		if last != nil {
+			<-last.checked
+			last = nil
+		}
+		if ok && s.kind != unrelated {
+			last = s
+		}
 	}
 }
 
@@ -163,8 +173,8 @@ func (l *load) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exchange is the client of one stream.
-func (l *load) exchange(id string, s *agentRun) {
+// exchange is the client of one stream. It reports whether there was a response.
+func (l *load) exchange(id string, s *agentRun) bool {
 	defer close(s.read)
 	method := http.MethodPost
 	if s.kind == unrelated {
@@ -174,12 +184,12 @@ func (l *load) exchange(id string, s *agentRun) {
 	r, err := http.NewRequestWithContext(l.t.Context(), method, l.scheme+"://"+l.front.address+"/agent", strings.NewReader(id))
 	if err != nil {
 		l.t.Error(err)
-		return
+		return false
 	}
 	response, err := l.client.Do(r)
 	if err != nil {
 		l.t.Errorf("kind %d: %v", s.kind, err)
-		return
+		return false
 	}
 	defer response.Body.Close()
 	if l.clientVersion != 0 && response.ProtoMajor != l.clientVersion {
@@ -202,6 +212,7 @@ func (l *load) exchange(id string, s *agentRun) {
 	}
 	l.bytes.Add(n)
 	s.received = digest.Sum(h)
+	return true
 }
 
 // check compares a capture with what both sides have seen, and removes it.
@@ -217,6 +228,7 @@ func (l *load) check(x proxy.Exchange) {
 		l.t.Errorf("%s: the request %q is not one of the clients", x.Name, request)
 		return
 	}
+	defer close(s.checked)
 	<-s.answered
 	<-s.read
 	if _, err := capture.Check(l.t.Context(), dir); err != nil {

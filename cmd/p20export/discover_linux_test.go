@@ -44,7 +44,7 @@ func TestTerminalDiscovering(t *testing.T) {
 		t.Fatal(err)
 	}
 	tty.Close() // the screen ends when the program does
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 	out := until(t, screen, "1 of 3, first: 1 event, 30 bytes")
 	close(release)
 	out = append(out, until(t, screen, "2 of 3, second: 1 event, 30 bytes")...)
@@ -96,7 +96,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	tty.Close() // the screen ends when the program does
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 	until(t, screen, "1 of 1, one: 1 event, 30 bytes")
 	if _, err := screen.WriteString("\x03"); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestSecondCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	tty.Close() // the screen ends when the program does
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 	for _, shown := range []string{"1 of 1, one: 1 event, 30 bytes", "end cancelled"} {
 		until(t, screen, shown)
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -172,7 +172,7 @@ func TestSecondSignalRemovesTemporary(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 	left := func() int {
 		entries, err := os.ReadDir(temporary)
 		if err != nil {

@@ -153,7 +153,7 @@ func TestLogFollowAfterEnd(t *testing.T) {
 	if _, err := log.Append(t.Context(), key, 0, []store.Entry{event(testkit.Started)}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	format := render.Text
 	c := catFlags{after: 5, run: "r", follow: true, framing: string(capture.NDJSON), format: &format}

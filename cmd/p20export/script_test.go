@@ -140,7 +140,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	done := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(done) }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if args[2] == "-" || grew(ts.MkAbs(args[2]), size) {
 			break
 		}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/p20export/p20export/serve/servetest"
 	"github.com/p20export/p20export/store/sqlite"
@@ -88,7 +87,7 @@ func TestServeKilledOften(t *testing.T) {
 	var sum servetest.Summary
 	for round := range *serveKills {
 		got, err := killDuring(t, rand.Uint64(), func(seed uint64, observe func(int)) (servetest.Summary, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only if it hangs
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // only if it hangs
 			defer cancel()
 			return servetest.Run(ctx, servetest.Settings{Seed: seed, Agent: agent, Log: log, URL: k.address, Killed: true, Observe: observe})
 		}, func() {

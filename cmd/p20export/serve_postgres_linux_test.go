@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/serve/servetest"
@@ -127,7 +126,7 @@ func TestPostgresServeKilledOften(t *testing.T) {
 	rounds := max(1, *serveKills/5)
 	for round := range rounds {
 		got, err := killDuring(t, rand.Uint64(), func(seed uint64, observe func(int)) (servetest.Summary, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only if it hangs
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // only if it hangs
 			defer cancel()
 			return servetest.Run(ctx, servetest.Settings{
 				Seed: seed, Agent: agent, Log: log, Killed: true, Observe: observe,
