@@ -4,23 +4,23 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // familyKeys maps the keys that AG-UI uses for the payload of other event families
 // to these families. The keys are in normalized form.
 func familyKeys() map[string]string {
 	return map[string]string{
-		"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
-		"state": names.StateSnapshot, "states": names.StateSnapshot, "snapshot": names.StateSnapshot,
-		"delta": names.StateDelta, "deltas": names.StateDelta, "patch": names.StateDelta, "patches": names.StateDelta,
-		"toolcall": names.ToolCallStart, "toolcalls": names.ToolCallStart, "toolcallid": names.ToolCallStart,
-		"toolcallname": names.ToolCallStart, "toolcallresult": names.ToolCallResult, "parentmessageid": names.ToolCallStart,
-		"activity": names.ActivitySnapshot, "activities": names.ActivitySnapshot, "activitytype": names.ActivitySnapshot,
-		"reasoning": names.ReasoningStart, "encryptedvalue": names.ReasoningEncryptedValue,
-		"encryptedcontent": names.ReasoningEncryptedValue, "thinking": names.ThinkingStart,
-		"step": names.StepStarted, "steps": names.StepStarted, "stepname": names.StepStarted,
-		"subagent": names.SubagentStarted, "subagents": names.SubagentStarted, "subagentrunid": names.SubagentStarted,
+		"event": eventnames.Raw, "events": eventnames.Raw, "rawevent": eventnames.Raw, "rawevents": eventnames.Raw,
+		"state": eventnames.StateSnapshot, "states": eventnames.StateSnapshot, "snapshot": eventnames.StateSnapshot,
+		"delta": eventnames.StateDelta, "deltas": eventnames.StateDelta, "patch": eventnames.StateDelta, "patches": eventnames.StateDelta,
+		"toolcall": eventnames.ToolCallStart, "toolcalls": eventnames.ToolCallStart, "toolcallid": eventnames.ToolCallStart,
+		"toolcallname": eventnames.ToolCallStart, "toolcallresult": eventnames.ToolCallResult, "parentmessageid": eventnames.ToolCallStart,
+		"activity": eventnames.ActivitySnapshot, "activities": eventnames.ActivitySnapshot, "activitytype": eventnames.ActivitySnapshot,
+		"reasoning": eventnames.ReasoningStart, "encryptedvalue": eventnames.ReasoningEncryptedValue,
+		"encryptedcontent": eventnames.ReasoningEncryptedValue, "thinking": eventnames.ThinkingStart,
+		"step": eventnames.StepStarted, "steps": eventnames.StepStarted, "stepname": eventnames.StepStarted,
+		"subagent": eventnames.SubagentStarted, "subagents": eventnames.SubagentStarted, "subagentrunid": eventnames.SubagentStarted,
 	}
 }
 
@@ -28,7 +28,7 @@ func familyKeys() map[string]string {
 // those of drafts that old logs contain.
 var families = sync.OnceValue(func() map[string]string {
 	all := familyKeys()
-	for _, name := range names.All() {
+	for _, name := range eventnames.All() {
 		all[normalize(name)] = name
 	}
 	return all

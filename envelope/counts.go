@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // maxFamilies is the maximum number of names that are counted one by one, and
@@ -21,7 +21,7 @@ const (
 )
 
 // MaxFamilies returns the maximum number of event types that a Counts counts.
-func MaxFamilies() int { return maxFamilies + names.Count() }
+func MaxFamilies() int { return maxFamilies + eventnames.Count() }
 
 // Counts counts names and keeps the order of their first appearance. The zero value
 // is empty.
@@ -50,7 +50,7 @@ func (f *Counts) Add(name string) {
 	}
 	i := f.find(name)
 	if i < 0 {
-		known := names.Intern([]byte(name))
+		known := eventnames.Intern([]byte(name))
 		if len(f.names) >= maxFamilies && known == "" || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return

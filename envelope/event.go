@@ -11,22 +11,22 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // The event types that the program interprets. Events of other types are only
 // counted.
 const (
-	RunStarted         = names.RunStarted
-	RunFinished        = names.RunFinished
-	RunError           = names.RunError
-	MessagesSnapshot   = names.MessagesSnapshot
-	TextMessageStart   = names.TextMessageStart
-	TextMessageContent = names.TextMessageContent
-	TextMessageEnd     = names.TextMessageEnd
-	TextMessageChunk   = names.TextMessageChunk
+	RunStarted         = eventnames.RunStarted
+	RunFinished        = eventnames.RunFinished
+	RunError           = eventnames.RunError
+	MessagesSnapshot   = eventnames.MessagesSnapshot
+	TextMessageStart   = eventnames.TextMessageStart
+	TextMessageContent = eventnames.TextMessageContent
+	TextMessageEnd     = eventnames.TextMessageEnd
+	TextMessageChunk   = eventnames.TextMessageChunk
 )
 
 // Event is one AG-UI event of a capture.
@@ -126,7 +126,7 @@ func knownType(v strictjson.Value) string {
 	if v.Kind != strictjson.String {
 		return ""
 	}
-	return names.Intern(v.Raw[1 : len(v.Raw)-1])
+	return eventnames.Intern(v.Raw[1 : len(v.Raw)-1])
 }
 
 // Finding returns a finding with the event's place in the response.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/project"
 )
 
@@ -67,7 +67,7 @@ func event(t *rapid.T, kind string, own map[string]any) string {
 // drawRun draws the events of a run.
 func drawRun(t *rapid.T) (events []string) {
 	id, thread := texts.Draw(t, "run"), texts.Draw(t, "thread")
-	events = append(events, event(t, names.RunStarted, map[string]any{"runId": id, "threadId": thread, "parentRunId": texts.Draw(t, "parent"), "timestamp": 1767225600000}))
+	events = append(events, event(t, eventnames.RunStarted, map[string]any{"runId": id, "threadId": thread, "parentRunId": texts.Draw(t, "parent"), "timestamp": 1767225600000}))
 	for range rapid.IntRange(0, 4).Draw(t, "events") {
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
@@ -75,22 +75,22 @@ func drawRun(t *rapid.T) (events []string) {
 		case 1:
 			events = append(events, event(t, texts.Draw(t, "unknown type"), nil))
 		case 2:
-			events = append(events, event(t, rapid.SampledFrom(names.All()[3:]).Draw(t, "type"), nil))
+			events = append(events, event(t, rapid.SampledFrom(eventnames.All()[3:]).Draw(t, "type"), nil))
 		default:
 			id := texts.Draw(t, "message")
 			events = append(events,
-				event(t, names.TextMessageStart, map[string]any{"messageId": id, "role": rapid.OneOf(rapid.Just("assistant"), texts).Draw(t, "role")}),
-				event(t, names.TextMessageContent, map[string]any{"messageId": id, "delta": texts.Draw(t, "delta")}),
-				event(t, names.TextMessageEnd, map[string]any{"messageId": id}))
+				event(t, eventnames.TextMessageStart, map[string]any{"messageId": id, "role": rapid.OneOf(rapid.Just("assistant"), texts).Draw(t, "role")}),
+				event(t, eventnames.TextMessageContent, map[string]any{"messageId": id, "delta": texts.Draw(t, "delta")}),
+				event(t, eventnames.TextMessageEnd, map[string]any{"messageId": id}))
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "snapshots") {
-		events = append(events, event(t, names.MessagesSnapshot, map[string]any{"messages": drawMessages(t)}))
+		events = append(events, event(t, eventnames.MessagesSnapshot, map[string]any{"messages": drawMessages(t)}))
 	}
 	if rapid.Bool().Draw(t, "failed") {
-		return append(events, event(t, names.RunError, map[string]any{"message": texts.Draw(t, "error"), "code": texts.Draw(t, "code"), "timestamp": 1767225601000}))
+		return append(events, event(t, eventnames.RunError, map[string]any{"message": texts.Draw(t, "error"), "code": texts.Draw(t, "code"), "timestamp": 1767225601000}))
 	}
-	return append(events, event(t, names.RunFinished, map[string]any{"runId": id, "threadId": thread, "timestamp": 1767225601000}))
+	return append(events, event(t, eventnames.RunFinished, map[string]any{"runId": id, "threadId": thread, "timestamp": 1767225601000}))
 }
 
 func drawMessages(t *rapid.T) (list []any) {
@@ -291,7 +291,7 @@ func collect(to map[string]bool, text []byte) {
 		if err != nil {
 			return
 		}
-		if s, ok := token.(string); ok && !names.IsReleased(s) {
+		if s, ok := token.(string); ok && !eventnames.IsReleased(s) {
 			to[s] = true
 		}
 	}

@@ -1,6 +1,6 @@
 package chunk
 
-import "github.com/p20export/p20export/envelope/event/names"
+import "github.com/p20export/p20export/internal/eventnames"
 
 // Ends says which open streams of chunks an event ends.
 type Ends int
@@ -22,15 +22,15 @@ const (
 // types end none.
 func EndsOf(eventType string) Ends {
 	switch eventType {
-	case names.TextMessageStart, names.TextMessageContent, names.TextMessageEnd, names.TextMessageChunk,
-		names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallChunk, names.ToolCallResult,
-		names.StateSnapshot, names.StateDelta, names.Custom, names.StepStarted, names.StepFinished,
-		names.ReasoningStart, names.ReasoningEnd, names.ReasoningMessageStart, names.ReasoningMessageContent,
-		names.ReasoningMessageEnd, names.ReasoningMessageChunk:
+	case eventnames.TextMessageStart, eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.TextMessageChunk,
+		eventnames.ToolCallStart, eventnames.ToolCallArgs, eventnames.ToolCallEnd, eventnames.ToolCallChunk, eventnames.ToolCallResult,
+		eventnames.StateSnapshot, eventnames.StateDelta, eventnames.Custom, eventnames.StepStarted, eventnames.StepFinished,
+		eventnames.ReasoningStart, eventnames.ReasoningEnd, eventnames.ReasoningMessageStart, eventnames.ReasoningMessageContent,
+		eventnames.ReasoningMessageEnd, eventnames.ReasoningMessageChunk:
 		return EndsLane
-	case names.SubagentFinished, names.SubagentError:
+	case eventnames.SubagentFinished, eventnames.SubagentError:
 		return EndsSubagent
-	case names.RunStarted, names.RunFinished, names.RunError, names.MessagesSnapshot:
+	case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
 		return EndsAll
 	}
 	return EndsNone

@@ -2,7 +2,7 @@ package chunk
 
 import (
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // The keys of a chunk, apart from those of all events.
@@ -31,15 +31,15 @@ type shape struct {
 
 var (
 	textShape = &shape{
-		chunk: names.TextMessageChunk, start: names.TextMessageStart, content: names.TextMessageContent, end: names.TextMessageEnd,
+		chunk: eventnames.TextMessageChunk, start: eventnames.TextMessageStart, content: eventnames.TextMessageContent, end: eventnames.TextMessageEnd,
 		noun: "text message", id: messageID, repeated: [2]string{role, name}, role: `"assistant"`,
 	}
 	toolShape = &shape{
-		chunk: names.ToolCallChunk, start: names.ToolCallStart, content: names.ToolCallArgs, end: names.ToolCallEnd,
+		chunk: eventnames.ToolCallChunk, start: eventnames.ToolCallStart, content: eventnames.ToolCallArgs, end: eventnames.ToolCallEnd,
 		noun: "tool call", id: toolCallID, repeated: [2]string{toolCallName, parentMessageID}, needed: toolCallName,
 	}
 	reasoningShape = &shape{
-		chunk: names.ReasoningMessageChunk, start: names.ReasoningMessageStart, content: names.ReasoningMessageContent, end: names.ReasoningMessageEnd,
+		chunk: eventnames.ReasoningMessageChunk, start: eventnames.ReasoningMessageStart, content: eventnames.ReasoningMessageContent, end: eventnames.ReasoningMessageEnd,
 		noun: "reasoning message", id: messageID, role: `"reasoning"`,
 	}
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -83,8 +83,8 @@ func bytesOf(list []json.RawMessage) [][]byte {
 func unmerged(mode Mode, events []*envelope.Event) (list []string) {
 	for _, e := range events {
 		switch e.Type {
-		case names.TextMessageStart, names.TextMessageContent, names.ToolCallStart, names.ToolCallArgs:
-		case names.StateSnapshot, names.StateDelta:
+		case eventnames.TextMessageStart, eventnames.TextMessageContent, eventnames.ToolCallStart, eventnames.ToolCallArgs:
+		case eventnames.StateSnapshot, eventnames.StateDelta:
 			if mode == ModeStream {
 				list = append(list, string(e.Data))
 			}
@@ -99,7 +99,7 @@ func unmerged(mode Mode, events []*envelope.Event) (list []string) {
 // joined returns the number of bytes of all deltas that are strings.
 func joined(events []*envelope.Event) (n int) {
 	for _, e := range events {
-		if v, ok := e.Get("delta"); ok && (e.Type == names.TextMessageContent || e.Type == names.ToolCallArgs) {
+		if v, ok := e.Get("delta"); ok && (e.Type == eventnames.TextMessageContent || e.Type == eventnames.ToolCallArgs) {
 			if v.Kind != strictjson.String {
 				v.Raw = append(appendDelta([]byte{'"'}, v), '"')
 			}

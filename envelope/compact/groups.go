@@ -5,9 +5,9 @@ import (
 	"container/heap"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // grouper is the compaction of ModeStream and ModeClient. It collects the events of
@@ -33,8 +33,8 @@ type grouper struct {
 func newGrouper(o Options, emit func(data []byte) error, l limits) *grouper {
 	return &grouper{
 		client: o.Mode == ModeClient, emit: emit, report: o.Report, limits: l, memory: memory{limit: l.held},
-		texts: family{id: "messageId", content: names.TextMessageContent},
-		calls: family{id: "toolCallId", content: names.ToolCallArgs},
+		texts: family{id: "messageId", content: eventnames.TextMessageContent},
+		calls: family{id: "toolCallId", content: eventnames.ToolCallArgs},
 	}
 }
 
@@ -71,30 +71,30 @@ type group struct {
 
 func (g *grouper) event(e *envelope.Event) error {
 	switch e.Type {
-	case names.TextMessageStart:
+	case eventnames.TextMessageStart:
 		return g.start(&g.texts, e)
-	case names.TextMessageContent:
+	case eventnames.TextMessageContent:
 		return g.delta(&g.texts, e)
-	case names.TextMessageEnd:
+	case eventnames.TextMessageEnd:
 		return g.finish(&g.texts, e)
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		return g.start(&g.calls, e)
-	case names.ToolCallArgs:
+	case eventnames.ToolCallArgs:
 		return g.delta(&g.calls, e)
-	case names.ToolCallEnd:
+	case eventnames.ToolCallEnd:
 		return g.finish(&g.calls, e)
 	}
 	if g.client {
 		switch e.Type {
-		case names.RunStarted, names.RunFinished, names.RunError:
+		case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError:
 			if err := g.flushState(); err != nil {
 				return err
 			}
-			if e.Type != names.RunStarted {
+			if e.Type != eventnames.RunStarted {
 				g.ended++
 			}
 			return g.emit(e.Data)
-		case names.StateSnapshot, names.StateDelta:
+		case eventnames.StateSnapshot, eventnames.StateDelta:
 			return g.addState(e)
 		}
 	}

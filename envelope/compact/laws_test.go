@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // stream draws a stream that keeps the sequence rules and ends every message and call
@@ -29,11 +29,11 @@ func snapshotInside(t testing.TB, events []string) bool {
 	open := 0
 	for _, text := range events {
 		switch event(t, text).Type {
-		case names.TextMessageStart, names.ToolCallStart:
+		case eventnames.TextMessageStart, eventnames.ToolCallStart:
 			open++
-		case names.TextMessageEnd, names.ToolCallEnd:
+		case eventnames.TextMessageEnd, eventnames.ToolCallEnd:
 			open--
-		case names.MessagesSnapshot:
+		case eventnames.MessagesSnapshot:
 			if open > 0 {
 				return true
 			}

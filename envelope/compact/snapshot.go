@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -108,31 +108,31 @@ func (s *snapshots) event(e *envelope.Event) error {
 	s.at = e.Ref()
 	s.repeated -= repeatFactor * int64(len(e.Data))
 	switch e.Type {
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		return s.start(e)
-	case names.RunFinished, names.RunError:
+	case eventnames.RunFinished, eventnames.RunError:
 		return s.finish(e)
-	case names.StateSnapshot, names.StateDelta:
+	case eventnames.StateSnapshot, eventnames.StateDelta:
 		return s.addState(e)
-	case names.MessagesSnapshot:
+	case eventnames.MessagesSnapshot:
 		s.messages.snapshot = true
 		v, _ := e.Get("metadata")
 		if err := s.fold(e, &s.messages.bytes, &s.messages.metadata, v); err != nil {
 			return err
 		}
 		return s.addMessages(e)
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		if err := s.holdResult(e); err != nil {
 			return err
 		}
 		return s.addMessages(e)
-	case names.TextMessageStart, names.TextMessageContent, names.TextMessageEnd, names.TextMessageChunk,
-		names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallChunk,
-		names.ReasoningMessageStart, names.ReasoningMessageContent, names.ReasoningMessageEnd, names.ReasoningMessageChunk,
-		names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd,
-		names.ReasoningEncryptedValue, names.ActivitySnapshot, names.ActivityDelta:
+	case eventnames.TextMessageStart, eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.TextMessageChunk,
+		eventnames.ToolCallStart, eventnames.ToolCallArgs, eventnames.ToolCallEnd, eventnames.ToolCallChunk,
+		eventnames.ReasoningMessageStart, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageEnd, eventnames.ReasoningMessageChunk,
+		eventnames.ThinkingTextMessageStart, eventnames.ThinkingTextMessageContent, eventnames.ThinkingTextMessageEnd,
+		eventnames.ReasoningEncryptedValue, eventnames.ActivitySnapshot, eventnames.ActivityDelta:
 		return s.addMessages(e)
-	case names.ReasoningStart, names.ReasoningEnd, names.ThinkingStart, names.ThinkingEnd:
+	case eventnames.ReasoningStart, eventnames.ReasoningEnd, eventnames.ThinkingStart, eventnames.ThinkingEnd:
 		// They only bracket reasoning messages. An untagged start would belong to
 		// another subagent without the messages before it.
 		return s.apply(e)
@@ -148,7 +148,7 @@ func (s *snapshots) event(e *envelope.Event) error {
 // in the copy.
 func (s *snapshots) apply(e *envelope.Event) error {
 	for _, f := range s.reducer.Event(e) {
-		if e.Type != names.StateDelta || s.reducer.HasState() || f.Code == finding.ConversationTooLarge {
+		if e.Type != eventnames.StateDelta || s.reducer.HasState() || f.Code == finding.ConversationTooLarge {
 			s.report(f) // others are about deltas that stay
 		}
 	}

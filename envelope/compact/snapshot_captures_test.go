@@ -12,7 +12,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // captured returns the events of each committed capture, by its path. The captures of
@@ -90,7 +90,7 @@ func TestSnapshotCaptures(t *testing.T) {
 		got := checkSeeded(t, path, streams[path], requests[path])
 		messages, state := reducedFrom(t, requests[path], got)
 		nowMessages, nowState := reduced(t, got)
-		hasRun := strings.Contains(strings.Join(got, ""), `"`+names.RunStarted+`"`)
+		hasRun := strings.Contains(strings.Join(got, ""), `"`+eventnames.RunStarted+`"`)
 		if hasRun && (messages != nowMessages || state != nowState) {
 			t.Errorf("%s: with the request, messages and state are\n%s\n%s\nand without it\n%s\n%s", path, messages, state, nowMessages, nowState)
 		}

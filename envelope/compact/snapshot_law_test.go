@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -54,7 +54,7 @@ func lineages(t testing.TB, events []string) [][]string {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if e.Type == names.RunStarted {
+		if e.Type == eventnames.RunStarted {
 			base := runs[len(runs)-1]
 			if parent := e.Text("parentRunId"); parent != "" {
 				base = ends[parent]

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -14,7 +14,7 @@ import (
 // the run: those that began and have no result. Without these events it cannot, so
 // withPending adds their ids.
 func withPending(e *envelope.Event, pending []string) []byte {
-	if e.Type != names.RunFinished || len(pending) == 0 {
+	if e.Type != eventnames.RunFinished || len(pending) == 0 {
 		return e.Data
 	}
 	ids := []byte{'['}

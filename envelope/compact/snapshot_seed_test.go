@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -25,7 +25,7 @@ func seededStream(t testing.TB, r *rand.Rand) (request []byte, events []string) 
 	for i, text := range events {
 		if e, err := envelope.ReadEvent([]byte(text)); err != nil {
 			t.Fatal(err)
-		} else if e.Type == names.RunStarted {
+		} else if e.Type == eventnames.RunStarted {
 			starts = append(starts, i)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"errors"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -34,7 +34,7 @@ func (g *grouper) addState(e *envelope.Event) error {
 	}
 	before := w.waiting()
 	switch {
-	case e.Type == names.StateSnapshot:
+	case e.Type == eventnames.StateSnapshot:
 		value, _ := e.Get("snapshot")
 		w.snapshot, w.applied, w.deltas = true, false, events{}
 		w.value = append(w.value[:0], value.Raw...)

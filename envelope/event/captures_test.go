@@ -14,7 +14,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -109,7 +109,7 @@ func TestCaptures(t *testing.T) {
 	slices.Sort(lines)
 	golden(t, "captures.txt", strings.Join(lines, ""))
 	if events < 10000 || len(types) < 15 {
-		t.Errorf("only %d events of %d types were read; AG-UI has %d", events, len(types), names.Count())
+		t.Errorf("only %d events of %d types were read; AG-UI has %d", events, len(types), eventnames.Count())
 	}
 }
 

@@ -29,8 +29,8 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -249,7 +249,7 @@ func (d *decoder) event(text []byte) (Event, error) {
 	base.Raw = text
 	for i := range d.list {
 		// The reference client drops the event, or the title of a span of reasoning.
-		if name == names.Meta || name == names.ThinkingStart && d.list[i].Pointer == "/title" {
+		if name == eventnames.Meta || name == eventnames.ThinkingStart && d.list[i].Pointer == "/title" {
 			d.list[i].Fatal = false
 		}
 	}
@@ -278,79 +278,79 @@ func (f *fields) eventType() (string, error) {
 // newEvent returns an empty event of the given type.
 func newEvent(name string) Event {
 	switch name {
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		return new(RunStarted)
-	case names.RunFinished:
+	case eventnames.RunFinished:
 		return new(RunFinished)
-	case names.RunError:
+	case eventnames.RunError:
 		return new(RunError)
-	case names.StepStarted:
+	case eventnames.StepStarted:
 		return new(StepStarted)
-	case names.StepFinished:
+	case eventnames.StepFinished:
 		return new(StepFinished)
-	case names.TextMessageStart:
+	case eventnames.TextMessageStart:
 		return new(TextMessageStart)
-	case names.TextMessageContent:
+	case eventnames.TextMessageContent:
 		return new(TextMessageContent)
-	case names.TextMessageEnd:
+	case eventnames.TextMessageEnd:
 		return new(TextMessageEnd)
-	case names.TextMessageChunk:
+	case eventnames.TextMessageChunk:
 		return new(TextMessageChunk)
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		return new(ToolCallStart)
-	case names.ToolCallArgs:
+	case eventnames.ToolCallArgs:
 		return new(ToolCallArgs)
-	case names.ToolCallEnd:
+	case eventnames.ToolCallEnd:
 		return new(ToolCallEnd)
-	case names.ToolCallChunk:
+	case eventnames.ToolCallChunk:
 		return new(ToolCallChunk)
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		return new(ToolCallResult)
-	case names.StateSnapshot:
+	case eventnames.StateSnapshot:
 		return new(StateSnapshot)
-	case names.StateDelta:
+	case eventnames.StateDelta:
 		return new(StateDelta)
-	case names.MessagesSnapshot:
+	case eventnames.MessagesSnapshot:
 		return new(MessagesSnapshot)
-	case names.ActivitySnapshot:
+	case eventnames.ActivitySnapshot:
 		return new(ActivitySnapshot)
-	case names.ActivityDelta:
+	case eventnames.ActivityDelta:
 		return new(ActivityDelta)
-	case names.Raw:
+	case eventnames.Raw:
 		return new(Raw)
-	case names.Custom:
+	case eventnames.Custom:
 		return new(Custom)
-	case names.ReasoningStart:
+	case eventnames.ReasoningStart:
 		return new(ReasoningStart)
-	case names.ReasoningEnd:
+	case eventnames.ReasoningEnd:
 		return new(ReasoningEnd)
-	case names.ReasoningMessageStart:
+	case eventnames.ReasoningMessageStart:
 		return new(ReasoningMessageStart)
-	case names.ReasoningMessageContent:
+	case eventnames.ReasoningMessageContent:
 		return new(ReasoningMessageContent)
-	case names.ReasoningMessageEnd:
+	case eventnames.ReasoningMessageEnd:
 		return new(ReasoningMessageEnd)
-	case names.ReasoningMessageChunk:
+	case eventnames.ReasoningMessageChunk:
 		return new(ReasoningMessageChunk)
-	case names.ReasoningEncryptedValue:
+	case eventnames.ReasoningEncryptedValue:
 		return new(ReasoningEncryptedValue)
-	case names.SubagentStarted:
+	case eventnames.SubagentStarted:
 		return new(SubagentStarted)
-	case names.SubagentFinished:
+	case eventnames.SubagentFinished:
 		return new(SubagentFinished)
-	case names.SubagentError:
+	case eventnames.SubagentError:
 		return new(SubagentError)
-	case names.ThinkingStart:
+	case eventnames.ThinkingStart:
 		return new(ThinkingStart)
-	case names.ThinkingEnd:
+	case eventnames.ThinkingEnd:
 		return new(ThinkingEnd)
-	case names.ThinkingTextMessageStart:
+	case eventnames.ThinkingTextMessageStart:
 		return new(ThinkingTextMessageStart)
-	case names.ThinkingTextMessageContent:
+	case eventnames.ThinkingTextMessageContent:
 		return new(ThinkingTextMessageContent)
-	case names.ThinkingTextMessageEnd:
+	case eventnames.ThinkingTextMessageEnd:
 		return new(ThinkingTextMessageEnd)
-	case names.Meta:
+	case eventnames.Meta:
 		return new(Meta)
 	}
 	return new(Unknown)

@@ -3,7 +3,7 @@ package event
 import (
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Field is a row of a table of fields.
@@ -98,9 +98,9 @@ func object(what string) any {
 
 // Types lists the types of AG-UI 1.0.
 func Types() []string {
-	all := names.Released()
+	all := eventnames.Released()
 	return all[:31]
 }
 
 // Retired lists the types of AG-UI 0.x and of drafts that AG-UI 1.0 does not have.
-func Retired() []string { return names.All()[31:] }
+func Retired() []string { return eventnames.All()[31:] }

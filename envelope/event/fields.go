@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -225,12 +225,12 @@ func (f *fields) convertsNull(name string) bool {
 	case "rawEvent", "result", "forwardedProps", "parameters", "payload":
 		return true
 	case "outcome":
-		return f.d.kind == names.RunFinished
+		return f.d.kind == eventnames.RunFinished
 	case "parentMessageId":
-		return f.d.kind == names.ToolCallStart || f.d.kind == names.ToolCallChunk
+		return f.d.kind == eventnames.ToolCallStart || f.d.kind == eventnames.ToolCallChunk
 	case "metadata":
 		kind, _ := f.object.Get("type")
-		return slices.ContainsFunc(mediaKinds, kind.Is) && f.d.kind != names.ToolCallResult
+		return slices.ContainsFunc(mediaKinds, kind.Is) && f.d.kind != eventnames.ToolCallResult
 	}
 	return false
 }
@@ -280,7 +280,7 @@ type decoder struct {
 	depth   int
 }
 
-func (d *decoder) inRunStarted() bool { return d.kind == names.RunStarted }
+func (d *decoder) inRunStarted() bool { return d.kind == eventnames.RunStarted }
 
 // step is the name or the index of a value in the enclosing one.
 type step struct {

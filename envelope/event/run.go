@@ -3,7 +3,7 @@ package event
 import (
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -22,7 +22,7 @@ type RunStarted struct {
 }
 
 // Type returns RUN_STARTED.
-func (*RunStarted) Type() string { return names.RunStarted }
+func (*RunStarted) Type() string { return eventnames.RunStarted }
 
 func (e *RunStarted) visit(f *fields) {
 	if f.lacks("threadId") {
@@ -54,7 +54,7 @@ type RunFinished struct {
 }
 
 // Type returns RUN_FINISHED.
-func (*RunFinished) Type() string { return names.RunFinished }
+func (*RunFinished) Type() string { return eventnames.RunFinished }
 
 func (e *RunFinished) visit(f *fields) {
 	must(f, "threadId", &e.ThreadID, text)
@@ -106,7 +106,7 @@ type RunError struct {
 }
 
 // Type returns RUN_ERROR.
-func (*RunError) Type() string { return names.RunError }
+func (*RunError) Type() string { return eventnames.RunError }
 
 func (e *RunError) visit(f *fields) {
 	must(f, "message", &e.Message, text)
@@ -215,7 +215,7 @@ type StepStarted struct {
 }
 
 // Type returns STEP_STARTED.
-func (*StepStarted) Type() string { return names.StepStarted }
+func (*StepStarted) Type() string { return eventnames.StepStarted }
 
 func (e *StepStarted) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -230,7 +230,7 @@ type StepFinished struct {
 }
 
 // Type returns STEP_FINISHED.
-func (*StepFinished) Type() string { return names.StepFinished }
+func (*StepFinished) Type() string { return eventnames.StepFinished }
 
 func (e *StepFinished) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -252,7 +252,7 @@ type SubagentStarted struct {
 }
 
 // Type returns SUBAGENT_STARTED.
-func (*SubagentStarted) Type() string { return names.SubagentStarted }
+func (*SubagentStarted) Type() string { return eventnames.SubagentStarted }
 
 func (e *SubagentStarted) visit(f *fields) {
 	must(f, "subagentRunId", &e.SubagentRunID, text)
@@ -274,7 +274,7 @@ type SubagentFinished struct {
 }
 
 // Type returns SUBAGENT_FINISHED.
-func (*SubagentFinished) Type() string { return names.SubagentFinished }
+func (*SubagentFinished) Type() string { return eventnames.SubagentFinished }
 
 func (e *SubagentFinished) visit(f *fields) {
 	must(f, "subagentRunId", &e.SubagentRunID, text)
@@ -314,7 +314,7 @@ type SubagentError struct {
 }
 
 // Type returns SUBAGENT_ERROR.
-func (*SubagentError) Type() string { return names.SubagentError }
+func (*SubagentError) Type() string { return eventnames.SubagentError }
 
 func (e *SubagentError) visit(f *fields) {
 	must(f, "subagentRunId", &e.SubagentRunID, text)

@@ -3,7 +3,7 @@ package event
 import (
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -16,7 +16,7 @@ type StateSnapshot struct {
 }
 
 // Type returns STATE_SNAPSHOT.
-func (*StateSnapshot) Type() string { return names.StateSnapshot }
+func (*StateSnapshot) Type() string { return eventnames.StateSnapshot }
 
 func (e *StateSnapshot) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -31,7 +31,7 @@ type StateDelta struct {
 }
 
 // Type returns STATE_DELTA.
-func (*StateDelta) Type() string { return names.StateDelta }
+func (*StateDelta) Type() string { return eventnames.StateDelta }
 
 func (e *StateDelta) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -126,7 +126,7 @@ type MessagesSnapshot struct {
 }
 
 // Type returns MESSAGES_SNAPSHOT.
-func (*MessagesSnapshot) Type() string { return names.MessagesSnapshot }
+func (*MessagesSnapshot) Type() string { return eventnames.MessagesSnapshot }
 
 func (e *MessagesSnapshot) visit(f *fields) { must(f, "messages", &e.Messages, messageList) }
 
@@ -146,7 +146,7 @@ type ActivitySnapshot struct {
 }
 
 // Type returns ACTIVITY_SNAPSHOT.
-func (*ActivitySnapshot) Type() string { return names.ActivitySnapshot }
+func (*ActivitySnapshot) Type() string { return eventnames.ActivitySnapshot }
 
 func (e *ActivitySnapshot) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -178,7 +178,7 @@ type ActivityDelta struct {
 }
 
 // Type returns ACTIVITY_DELTA.
-func (*ActivityDelta) Type() string { return names.ActivityDelta }
+func (*ActivityDelta) Type() string { return eventnames.ActivityDelta }
 
 func (e *ActivityDelta) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -198,7 +198,7 @@ type Raw struct {
 }
 
 // Type returns RAW.
-func (*Raw) Type() string { return names.Raw }
+func (*Raw) Type() string { return eventnames.Raw }
 
 func (e *Raw) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -216,7 +216,7 @@ type Custom struct {
 }
 
 // Type returns CUSTOM.
-func (*Custom) Type() string { return names.Custom }
+func (*Custom) Type() string { return eventnames.Custom }
 
 func (e *Custom) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -235,7 +235,7 @@ type Meta struct {
 }
 
 // Type returns META.
-func (*Meta) Type() string { return names.Meta }
+func (*Meta) Type() string { return eventnames.Meta }
 
 func (e *Meta) visit(f *fields) {
 	must(f, "metaType", &e.MetaType, text)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -40,7 +40,7 @@ type TextMessageStart struct {
 }
 
 // Type returns TEXT_MESSAGE_START.
-func (*TextMessageStart) Type() string { return names.TextMessageStart }
+func (*TextMessageStart) Type() string { return eventnames.TextMessageStart }
 
 func (e *TextMessageStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -59,7 +59,7 @@ type TextMessageContent struct {
 }
 
 // Type returns TEXT_MESSAGE_CONTENT.
-func (*TextMessageContent) Type() string { return names.TextMessageContent }
+func (*TextMessageContent) Type() string { return eventnames.TextMessageContent }
 
 func (e *TextMessageContent) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -75,7 +75,7 @@ type TextMessageEnd struct {
 }
 
 // Type returns TEXT_MESSAGE_END.
-func (*TextMessageEnd) Type() string { return names.TextMessageEnd }
+func (*TextMessageEnd) Type() string { return eventnames.TextMessageEnd }
 
 func (e *TextMessageEnd) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -93,7 +93,7 @@ type TextMessageChunk struct {
 }
 
 // Type returns TEXT_MESSAGE_CHUNK.
-func (*TextMessageChunk) Type() string { return names.TextMessageChunk }
+func (*TextMessageChunk) Type() string { return eventnames.TextMessageChunk }
 
 func (e *TextMessageChunk) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -116,7 +116,7 @@ type ToolCallStart struct {
 }
 
 // Type returns TOOL_CALL_START.
-func (*ToolCallStart) Type() string { return names.ToolCallStart }
+func (*ToolCallStart) Type() string { return eventnames.ToolCallStart }
 
 func (e *ToolCallStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -135,7 +135,7 @@ type ToolCallArgs struct {
 }
 
 // Type returns TOOL_CALL_ARGS.
-func (*ToolCallArgs) Type() string { return names.ToolCallArgs }
+func (*ToolCallArgs) Type() string { return eventnames.ToolCallArgs }
 
 func (e *ToolCallArgs) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -151,7 +151,7 @@ type ToolCallEnd struct {
 }
 
 // Type returns TOOL_CALL_END.
-func (*ToolCallEnd) Type() string { return names.ToolCallEnd }
+func (*ToolCallEnd) Type() string { return eventnames.ToolCallEnd }
 
 func (e *ToolCallEnd) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -168,7 +168,7 @@ type ToolCallChunk struct {
 }
 
 // Type returns TOOL_CALL_CHUNK.
-func (*ToolCallChunk) Type() string { return names.ToolCallChunk }
+func (*ToolCallChunk) Type() string { return eventnames.ToolCallChunk }
 
 func (e *ToolCallChunk) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -190,7 +190,7 @@ type ToolCallResult struct {
 }
 
 // Type returns TOOL_CALL_RESULT.
-func (*ToolCallResult) Type() string { return names.ToolCallResult }
+func (*ToolCallResult) Type() string { return eventnames.ToolCallResult }
 
 func (e *ToolCallResult) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -211,7 +211,7 @@ type ReasoningStart struct {
 }
 
 // Type returns REASONING_START.
-func (*ReasoningStart) Type() string { return names.ReasoningStart }
+func (*ReasoningStart) Type() string { return eventnames.ReasoningStart }
 
 func (e *ReasoningStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -226,7 +226,7 @@ type ReasoningEnd struct {
 }
 
 // Type returns REASONING_END.
-func (*ReasoningEnd) Type() string { return names.ReasoningEnd }
+func (*ReasoningEnd) Type() string { return eventnames.ReasoningEnd }
 
 func (e *ReasoningEnd) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -243,7 +243,7 @@ type ReasoningMessageStart struct {
 }
 
 // Type returns REASONING_MESSAGE_START.
-func (*ReasoningMessageStart) Type() string { return names.ReasoningMessageStart }
+func (*ReasoningMessageStart) Type() string { return eventnames.ReasoningMessageStart }
 
 func (e *ReasoningMessageStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -268,7 +268,7 @@ type ReasoningMessageContent struct {
 }
 
 // Type returns REASONING_MESSAGE_CONTENT.
-func (*ReasoningMessageContent) Type() string { return names.ReasoningMessageContent }
+func (*ReasoningMessageContent) Type() string { return eventnames.ReasoningMessageContent }
 
 func (e *ReasoningMessageContent) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -284,7 +284,7 @@ type ReasoningMessageEnd struct {
 }
 
 // Type returns REASONING_MESSAGE_END.
-func (*ReasoningMessageEnd) Type() string { return names.ReasoningMessageEnd }
+func (*ReasoningMessageEnd) Type() string { return eventnames.ReasoningMessageEnd }
 
 func (e *ReasoningMessageEnd) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -300,7 +300,7 @@ type ReasoningMessageChunk struct {
 }
 
 // Type returns REASONING_MESSAGE_CHUNK.
-func (*ReasoningMessageChunk) Type() string { return names.ReasoningMessageChunk }
+func (*ReasoningMessageChunk) Type() string { return eventnames.ReasoningMessageChunk }
 
 func (e *ReasoningMessageChunk) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -321,7 +321,7 @@ type ReasoningEncryptedValue struct {
 var encryptedSubtype kind[string] = textKind{values: []string{"tool-call", "message"}}
 
 // Type returns REASONING_ENCRYPTED_VALUE.
-func (*ReasoningEncryptedValue) Type() string { return names.ReasoningEncryptedValue }
+func (*ReasoningEncryptedValue) Type() string { return eventnames.ReasoningEncryptedValue }
 
 func (e *ReasoningEncryptedValue) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
@@ -364,19 +364,19 @@ type (
 )
 
 // Type returns THINKING_START.
-func (*ThinkingStart) Type() string { return names.ThinkingStart }
+func (*ThinkingStart) Type() string { return eventnames.ThinkingStart }
 
 // Type returns THINKING_END.
-func (*ThinkingEnd) Type() string { return names.ThinkingEnd }
+func (*ThinkingEnd) Type() string { return eventnames.ThinkingEnd }
 
 // Type returns THINKING_TEXT_MESSAGE_START.
-func (*ThinkingTextMessageStart) Type() string { return names.ThinkingTextMessageStart }
+func (*ThinkingTextMessageStart) Type() string { return eventnames.ThinkingTextMessageStart }
 
 // Type returns THINKING_TEXT_MESSAGE_CONTENT.
-func (*ThinkingTextMessageContent) Type() string { return names.ThinkingTextMessageContent }
+func (*ThinkingTextMessageContent) Type() string { return eventnames.ThinkingTextMessageContent }
 
 // Type returns THINKING_TEXT_MESSAGE_END.
-func (*ThinkingTextMessageEnd) Type() string { return names.ThinkingTextMessageEnd }
+func (*ThinkingTextMessageEnd) Type() string { return eventnames.ThinkingTextMessageEnd }
 
 func (e *ThinkingStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // TestClientCuts lets the reference client join generated streams, without messages and with
@@ -39,9 +39,9 @@ func TestClientCuts(t *testing.T) {
 		t.Errorf("the client joined only %d times", joins)
 	}
 	for _, name := range []string{
-		names.TextMessageStart, names.ToolCallStart, names.ReasoningStart, names.ReasoningMessageStart, names.StepStarted,
-		names.SubagentStarted, names.SubagentFinished, names.TextMessageChunk, names.ToolCallChunk, names.ReasoningMessageChunk,
-		names.ThinkingStart, names.ThinkingTextMessageContent, names.StateSnapshot, names.ActivitySnapshot, names.RunFinished, names.RunError,
+		eventnames.TextMessageStart, eventnames.ToolCallStart, eventnames.ReasoningStart, eventnames.ReasoningMessageStart, eventnames.StepStarted,
+		eventnames.SubagentStarted, eventnames.SubagentFinished, eventnames.TextMessageChunk, eventnames.ToolCallChunk, eventnames.ReasoningMessageChunk,
+		eventnames.ThinkingStart, eventnames.ThinkingTextMessageContent, eventnames.StateSnapshot, eventnames.ActivitySnapshot, eventnames.RunFinished, eventnames.RunError,
 	} {
 		if written[name] == 0 {
 			t.Errorf("no prelude has %s", name)

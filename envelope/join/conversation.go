@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -38,10 +38,10 @@ func (r *Run) read(from *reduce.Reducer, open []sequence.Open) *conversation {
 	for _, o := range open {
 		switch {
 		case o.Thinking:
-			thinking = thinking || o.Type == names.ReasoningMessageStart
-		case o.Type == names.ToolCallStart:
+			thinking = thinking || o.Type == eventnames.ReasoningMessageStart
+		case o.Type == eventnames.ToolCallStart:
 			c.calls[o.ID] = nil
-		case o.Type != names.StepStarted && o.Type != names.SubagentStarted:
+		case o.Type != eventnames.StepStarted && o.Type != eventnames.SubagentStarted:
 			c.messages[o.ID] = nil
 		}
 	}
@@ -119,11 +119,11 @@ func inputOf(started []byte) (ids []string) {
 func (c *conversation) lacks(open []sequence.Open) bool {
 	for _, o := range open {
 		switch o.Type {
-		case names.ToolCallStart:
+		case eventnames.ToolCallStart:
 			if o.Chunk == nil && c.calls[o.ID] == nil {
 				return true
 			}
-		case names.TextMessageStart, names.ReasoningMessageStart:
+		case eventnames.TextMessageStart, eventnames.ReasoningMessageStart:
 			if o.Chunk == nil && (o.Thinking && c.thinking == nil || !o.Thinking && c.messages[o.ID] == nil) {
 				return true
 			}

@@ -41,9 +41,9 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -72,17 +72,17 @@ func New() *Run { return &Run{checker: sequence.New(sequence.Options{})} }
 // Event takes the next event of the run, whose first one is RUN_STARTED. It does not retain
 // e. A RUN_STARTED that follows begins another run.
 func (r *Run) Event(e *envelope.Event) {
-	if e.Type == names.RunStarted {
+	if e.Type == eventnames.RunStarted {
 		r.subagents, r.ends, r.bytes, r.full = nil, nil, 0, false
 		r.started = r.keep(e)
 	}
 	broken := len(r.checker.Event(e)) > 0
 	switch e.Type {
-	case names.RunFinished, names.RunError:
+	case eventnames.RunFinished, eventnames.RunError:
 		if r.checker.End() && !(broken && len(r.ends) > 0) {
 			r.ends = append(r.ends, r.keep(e))
 		}
-	case names.SubagentStarted, names.SubagentFinished, names.SubagentError:
+	case eventnames.SubagentStarted, eventnames.SubagentFinished, eventnames.SubagentError:
 		if !broken && len(r.ends) == 0 && !r.limited() {
 			r.subagents = append(r.subagents, r.keep(e))
 		}

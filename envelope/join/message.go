@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -155,7 +155,7 @@ func accepted(text []byte) bool {
 // holds reports whether a snapshot with the message says whose a thing is that an event of
 // the type opens and that has the same id.
 func (m *message) holds(start string) bool {
-	if start == names.TextMessageStart {
+	if start == eventnames.TextMessageStart {
 		return m.role != event.RoleReasoning && m.role != event.RoleActivity
 	}
 	return m.role == event.RoleReasoning

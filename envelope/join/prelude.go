@@ -3,9 +3,9 @@ package join
 import (
 	"fmt"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // prelude is a prelude that is being made.
@@ -86,11 +86,11 @@ func (p *prelude) open(o sequence.Open, before bool) {
 	f := fields{}.str("type", o.Type)
 	var m *message
 	switch o.Type {
-	case names.SubagentStarted:
+	case eventnames.SubagentStarted:
 		return
-	case names.StepStarted:
+	case eventnames.StepStarted:
 		f = f.str("stepName", o.ID)
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		f = f.str("toolCallId", o.ID)
 		c := p.calls[o.ID]
 		if c == nil {
@@ -105,10 +105,10 @@ func (p *prelude) open(o sequence.Open, before bool) {
 	default:
 		f = f.str("messageId", o.ID)
 		m = p.messages[o.ID]
-		if o.Type == names.ReasoningMessageStart {
+		if o.Type == eventnames.ReasoningMessageStart {
 			f = f.str("role", "reasoning")
 		}
-		if m != nil && o.Type == names.TextMessageStart && m.isText() {
+		if m != nil && o.Type == eventnames.TextMessageStart && m.isText() {
 			f = f.str("role", m.role).add("name", m.name)
 		}
 		if m != nil && !m.holds(o.Type) {
@@ -127,21 +127,21 @@ func (p *prelude) open(o sequence.Open, before bool) {
 // think opens what THINKING events opened. Their message is not in the snapshot, so its
 // text follows.
 func (p *prelude) think(o sequence.Open) {
-	start := names.ThinkingStart
-	if o.Type == names.ReasoningMessageStart {
-		start = names.ThinkingTextMessageStart
+	start := eventnames.ThinkingStart
+	if o.Type == eventnames.ReasoningMessageStart {
+		start = eventnames.ThinkingTextMessageStart
 	}
 	f := fields{}.str("type", start)
 	if o.Tagged {
 		f = f.str("subagentRunId", o.Subagent)
 	}
 	m := p.thinking
-	if start == names.ThinkingStart || m == nil {
+	if start == eventnames.ThinkingStart || m == nil {
 		p.add(f.object())
 		return
 	}
 	p.add(f.add("metadata", m.metadata).object())
-	p.add(fields{}.str("type", names.ThinkingTextMessageContent).add("delta", m.content).object())
+	p.add(fields{}.str("type", eventnames.ThinkingTextMessageContent).add("delta", m.content).object())
 }
 
 // dummy is the id of a message that a client gets and loses again, and the type of the
@@ -176,10 +176,10 @@ func (p *prelude) snapshots(whole bool) {
 	p.add(f.object())
 	for _, m := range p.odd {
 		patch := fields{}.str("op", "replace").str("path", "").add("value", m.content)
-		p.add(fields{}.str("type", names.ActivityDelta).str("messageId", m.id).add("activityType", m.activityType).
+		p.add(fields{}.str("type", eventnames.ActivityDelta).str("messageId", m.id).add("activityType", m.activityType).
 			add("patch", append(append([]byte("["), patch.object()...), ']')).object())
 	}
 	if len(p.state) > 0 {
-		p.add(fields{}.str("type", names.StateSnapshot).add("snapshot", p.state).object())
+		p.add(fields{}.str("type", eventnames.StateSnapshot).add("snapshot", p.state).object())
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/join"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // A server is what is known of a stream: it writes preludes.
@@ -151,7 +151,7 @@ func checkCut(t testing.TB, s *server, seen *reduce.Reducer, tail, want []string
 	}
 	for i, from := range []*reduce.Reducer{nil, seen} {
 		got := client(t, from, all)
-		if read(t, all[len(all)-1]).Type != names.RunFinished {
+		if read(t, all[len(all)-1]).Type != eventnames.RunFinished {
 			got = got[:2] // interrupts of an earlier run are not known
 		}
 		for k := range got {

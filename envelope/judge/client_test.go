@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 const (
@@ -170,7 +170,7 @@ func TestClientGenerate(t *testing.T) {
 			t.Fatalf("stream %d: %s: %s", seed, text, events[index])
 		}
 	}
-	for _, name := range names.Released() {
+	for _, name := range eventnames.Released() {
 		if types[name] < 10 && !strings.HasPrefix(name, "THINKING_") {
 			t.Errorf("%d events of type %s", types[name], name)
 		}

@@ -3,8 +3,8 @@ package reduce
 import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // callRef is the place of a tool call: its message and its index in it.
@@ -153,7 +153,7 @@ func (r *Reducer) callContinue(e *envelope.Event) {
 		r.unknown(e, "tool call", id)
 		return
 	}
-	if e.Type == names.ToolCallArgs {
+	if e.Type == eventnames.ToolCallArgs {
 		delta, ok := r.delta(e)
 		if !ok || !r.reserve(e, len(delta.Raw)) {
 			return

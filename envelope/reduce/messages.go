@@ -3,8 +3,8 @@ package reduce
 import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // textStart handles TEXT_MESSAGE_START.
@@ -77,7 +77,7 @@ func (r *Reducer) proceed(e *envelope.Event, id string) {
 		return
 	}
 	switch e.Type {
-	case names.TextMessageContent, names.ReasoningMessageContent:
+	case eventnames.TextMessageContent, eventnames.ReasoningMessageContent:
 		delta, ok := r.delta(e)
 		if !ok || !r.fits(e, r.conversation.Append(n.Message, delta)) {
 			return

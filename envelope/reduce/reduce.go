@@ -41,9 +41,9 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -95,33 +95,33 @@ func (r *Reducer) Event(e *envelope.Event) []finding.Finding {
 // apply applies an event that is not a chunk.
 func (r *Reducer) apply(e *envelope.Event) {
 	switch e.Type {
-	case names.TextMessageStart:
+	case eventnames.TextMessageStart:
 		r.textStart(e)
-	case names.TextMessageContent, names.TextMessageEnd, names.ReasoningMessageContent, names.ReasoningMessageEnd:
+	case eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageEnd:
 		r.textContinue(e)
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		r.callStart(e)
-	case names.ToolCallArgs, names.ToolCallEnd:
+	case eventnames.ToolCallArgs, eventnames.ToolCallEnd:
 		r.callContinue(e)
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		r.callResult(e)
-	case names.ReasoningMessageStart:
+	case eventnames.ReasoningMessageStart:
 		r.reasoningStart(e)
-	case names.ReasoningEncryptedValue:
+	case eventnames.ReasoningEncryptedValue:
 		r.encryptedValue(e)
-	case names.ActivitySnapshot:
+	case eventnames.ActivitySnapshot:
 		r.activitySnapshot(e)
-	case names.ActivityDelta:
+	case eventnames.ActivityDelta:
 		r.activityDelta(e)
-	case names.MessagesSnapshot:
+	case eventnames.MessagesSnapshot:
 		r.messagesSnapshot(e)
-	case names.StateSnapshot:
+	case eventnames.StateSnapshot:
 		r.stateSnapshot(e)
-	case names.StateDelta:
+	case eventnames.StateDelta:
 		r.stateDelta(e)
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		r.runStarted(e)
-	case names.RunFinished:
+	case eventnames.RunFinished:
 		r.runFinished(e)
 	}
 }

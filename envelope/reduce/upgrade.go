@@ -7,8 +7,8 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -28,7 +28,7 @@ type upgraded struct {
 // it differs. Otherwise it returns e. Events of runs and lists of messages are not
 // changed: see upgradeMessages.
 func (r *Reducer) upgrade(e *envelope.Event) *envelope.Event {
-	if e.Type == names.RunStarted {
+	if e.Type == eventnames.RunStarted {
 		r.upgrades.thinking.Upgrade(new(event.RunStarted))
 		return e
 	}
@@ -44,7 +44,7 @@ func (r *Reducer) upgrade(e *envelope.Event) *envelope.Event {
 		return e
 	}
 	up := r.upgrades.thinking.Upgrade(typed)
-	for up != typed && e.Type == names.ThinkingTextMessageStart && r.conversation.find(up.(*event.ReasoningMessageStart).MessageID) != nil {
+	for up != typed && e.Type == eventnames.ThinkingTextMessageStart && r.conversation.find(up.(*event.ReasoningMessageStart).MessageID) != nil {
 		up = r.upgrades.thinking.Upgrade(typed)
 	}
 	r.changes.Thinking = r.changes.Thinking || up != typed
@@ -112,31 +112,31 @@ var (
 // runs and lists of messages. The result is nil for other types.
 func required(eventType string) []string {
 	switch eventType {
-	case names.TextMessageStart, names.TextMessageEnd, names.ReasoningMessageEnd:
+	case eventnames.TextMessageStart, eventnames.TextMessageEnd, eventnames.ReasoningMessageEnd:
 		return idField
-	case names.TextMessageContent, names.ReasoningMessageContent:
+	case eventnames.TextMessageContent, eventnames.ReasoningMessageContent:
 		return textFields
-	case names.ReasoningMessageStart:
+	case eventnames.ReasoningMessageStart:
 		return startFields
-	case names.ToolCallEnd:
+	case eventnames.ToolCallEnd:
 		return callFields
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		return beginFields
-	case names.ToolCallArgs:
+	case eventnames.ToolCallArgs:
 		return argsFields
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		return resultFields
-	case names.ReasoningEncryptedValue:
+	case eventnames.ReasoningEncryptedValue:
 		return secretFields
-	case names.ActivitySnapshot:
+	case eventnames.ActivitySnapshot:
 		return showFields
-	case names.ActivityDelta:
+	case eventnames.ActivityDelta:
 		return patchFields
-	case names.StateSnapshot:
+	case eventnames.StateSnapshot:
 		return stateFields
-	case names.StateDelta:
+	case eventnames.StateDelta:
 		return changeFields
-	case names.TextMessageChunk, names.ToolCallChunk, names.ReasoningMessageChunk, names.RunFinished:
+	case eventnames.TextMessageChunk, eventnames.ToolCallChunk, eventnames.ReasoningMessageChunk, eventnames.RunFinished:
 		return noFields
 	}
 	return nil
@@ -176,17 +176,17 @@ func plainField(eventType string, m envelope.Member) bool {
 		`"name"`, `"subagentRunId"`, `"parentMessageId"`:
 		return v.Kind == strictjson.String
 	case `"delta"`:
-		if eventType == names.StateDelta {
+		if eventType == eventnames.StateDelta {
 			return v.Kind == strictjson.ArrayStart
 		}
-		return v.Kind == strictjson.String || eventType == names.ActivityDelta
+		return v.Kind == strictjson.String || eventType == eventnames.ActivityDelta
 	case `"patch"`:
-		return v.Kind == strictjson.ArrayStart || eventType != names.ActivityDelta
+		return v.Kind == strictjson.ArrayStart || eventType != eventnames.ActivityDelta
 	case `"content"`:
 		switch eventType {
-		case names.ToolCallResult:
+		case eventnames.ToolCallResult:
 			return v.Kind == strictjson.String || !mayHaveBinary(v)
-		case names.ActivitySnapshot:
+		case eventnames.ActivitySnapshot:
 			return v.Kind == strictjson.ObjectStart
 		}
 	case `"replace"`:
@@ -200,9 +200,9 @@ func plainField(eventType string, m envelope.Member) bool {
 // plainRole reports whether the role of an event is one that AG-UI 1.0 defines for it.
 func plainRole(eventType string, v envelope.Value) bool {
 	switch eventType {
-	case names.ReasoningMessageStart:
+	case eventnames.ReasoningMessageStart:
 		return v.Is(event.RoleReasoning)
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		return v.Is(event.RoleTool)
 	}
 	return v.Is(event.RoleAssistant) || v.Is(event.RoleUser) || v.Is(event.RoleSystem) || v.Is(event.RoleDeveloper)
@@ -236,7 +236,7 @@ func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at findin
 			r.upgradeContent(e, at.Index(i), base, v, o, m)
 			return add(m)
 		case strictjson.String:
-			if texts == nil && e.Type == names.RunStarted {
+			if texts == nil && e.Type == eventnames.RunStarted {
 				texts = r.readTexts(e)
 			}
 			if i < len(texts) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // TestUpgrades has what events of AG-UI 0.x and of drafts, and damaged ones, become, and
@@ -127,7 +127,7 @@ func TestUpgradesAgree(t *testing.T) {
 				}
 			}
 			for _, f := range upgraded.Event(e) {
-				if f.Code == finding.EventAltered && e.Type != names.MessagesSnapshot && e.Type != names.RunStarted && e.Type != names.RunFinished {
+				if f.Code == finding.EventAltered && e.Type != eventnames.MessagesSnapshot && e.Type != eventnames.RunStarted && e.Type != eventnames.RunFinished {
 					rt.Fatalf("%s: %v", e.Data, f)
 				}
 			}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // seed is the seed of the generated streams.
@@ -37,7 +37,7 @@ func first(t testing.TB, p sequence.Protocol, events []string) (index int, text 
 func known(t testing.TB, p sequence.Protocol, events []string) (list []string) {
 	t.Helper()
 	for i, text := range events {
-		if e := read(t, i, text); names.IsReleased(e.Type) && (p == sequence.V0 || !strings.HasPrefix(e.Type, "THINKING_")) {
+		if e := read(t, i, text); eventnames.IsReleased(e.Type) && (p == sequence.V0 || !strings.HasPrefix(e.Type, "THINKING_")) {
 			list = append(list, text)
 		}
 	}

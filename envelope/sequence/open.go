@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Open is something that is open in the current run.
@@ -45,10 +45,10 @@ func (c *Checker) Open() (list []Open) {
 		}
 	}
 	for _, s := range c.openSteps() {
-		list = append(list, Open{Type: names.StepStarted, ID: s.id, Subagent: s.owner.name, Tagged: s.owner.subagent, since: s.since})
+		list = append(list, Open{Type: eventnames.StepStarted, ID: s.id, Subagent: s.owner.name, Tagged: s.owner.subagent, since: s.since})
 	}
 	for _, s := range c.openSubagents() {
-		list = append(list, Open{Type: names.SubagentStarted, ID: s.id, Subagent: s.id, Tagged: true, since: s.since})
+		list = append(list, Open{Type: eventnames.SubagentStarted, ID: s.id, Subagent: s.id, Tagged: true, since: s.since})
 	}
 	slices.SortFunc(list, func(a, b Open) int { return cmp.Compare(a.since, b.since) })
 	return list

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // place is a place in the stream relative to its runs.
@@ -34,15 +34,15 @@ func (o *order) skip() { *o = order{place: beforeRun} }
 // whether the other rules apply: they do not between runs.
 func (c *Checker) checkOrder(e *envelope.Event) bool {
 	o := &c.order
-	starts := e.Type == names.RunStarted
+	starts := e.Type == eventnames.RunStarted
 	switch {
 	case o.place == afterError && !starts:
 		c.outside(e, "G3", "RUN_ERROR")
 		return false
-	case o.place == afterFinished && !starts && e.Type != names.RunError:
+	case o.place == afterFinished && !starts && e.Type != eventnames.RunError:
 		c.outside(e, "G2", "RUN_FINISHED")
 		return false
-	case o.place == beforeEvents && !starts && e.Type != names.RunError:
+	case o.place == beforeEvents && !starts && e.Type != eventnames.RunError:
 		c.breach(e, "G1", noPlace(), "", "the stream begins with %s; the first event must be RUN_STARTED or RUN_ERROR", e.Type)
 		o.place = beforeRun
 		c.quiet = true
@@ -50,12 +50,12 @@ func (c *Checker) checkOrder(e *envelope.Event) bool {
 		c.breach(e, "G4", noPlace(), "", "RUN_STARTED follows, but the run before it has no RUN_FINISHED or RUN_ERROR")
 	}
 	switch e.Type {
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		*o = order{place: inRun}
 		c.run = run{}
 		clear(c.faulty)
 		c.thinking.stepOpen, c.thinking.messageOpen = false, false
-	case names.RunError:
+	case eventnames.RunError:
 		*o = order{place: afterError}
 		c.endRun()
 	}

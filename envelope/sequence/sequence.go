@@ -29,8 +29,8 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Protocol is a version of the rules.
@@ -115,7 +115,7 @@ func New(o Options) *Checker {
 // them; the THINKING types of AG-UI 0.x are not.
 func (c *Checker) Event(e *envelope.Event) []finding.Finding {
 	c.found, c.origin, c.quiet, c.tagged = nil, e, false, false
-	if !names.IsReleased(e.Type) {
+	if !eventnames.IsReleased(e.Type) {
 		return nil
 	}
 	if c.protocol == V0 && isThinking(e) {
@@ -148,59 +148,59 @@ func (c *Checker) check(e *envelope.Event) {
 	}
 	tag := c.tagOf(e)
 	switch e.Type {
-	case names.SubagentStarted, names.SubagentFinished, names.SubagentError:
+	case eventnames.SubagentStarted, eventnames.SubagentFinished, eventnames.SubagentError:
 		c.checkSubagentForm(e)
-	case names.RunFinished:
+	case eventnames.RunFinished:
 		c.checkInterrupts(e)
 	}
 	switch e.Type {
-	case names.TextMessageStart:
+	case eventnames.TextMessageStart:
 		c.open(e, textMessage, tag)
-	case names.TextMessageContent:
+	case eventnames.TextMessageContent:
 		c.proceed(e, textMessage, tag, false)
-	case names.TextMessageEnd:
+	case eventnames.TextMessageEnd:
 		c.proceed(e, textMessage, tag, true)
-	case names.ToolCallStart:
+	case eventnames.ToolCallStart:
 		c.openToolCall(e, tag)
-	case names.ToolCallArgs:
+	case eventnames.ToolCallArgs:
 		c.proceed(e, toolCall, tag, false)
-	case names.ToolCallEnd:
+	case eventnames.ToolCallEnd:
 		c.proceed(e, toolCall, tag, true)
-	case names.ToolCallResult:
+	case eventnames.ToolCallResult:
 		c.own(&c.run.messages, e, "messageId", tag)
-	case names.ReasoningStart:
+	case eventnames.ReasoningStart:
 		c.open(e, reasoningSpan, tag)
-	case names.ReasoningEnd:
+	case eventnames.ReasoningEnd:
 		c.proceed(e, reasoningSpan, tag, true)
-	case names.ReasoningMessageStart:
+	case eventnames.ReasoningMessageStart:
 		c.open(e, reasoningMessage, tag)
-	case names.ReasoningMessageContent:
+	case eventnames.ReasoningMessageContent:
 		c.proceed(e, reasoningMessage, tag, false)
-	case names.ReasoningMessageEnd:
+	case eventnames.ReasoningMessageEnd:
 		c.proceed(e, reasoningMessage, tag, true)
-	case names.ReasoningEncryptedValue:
+	case eventnames.ReasoningEncryptedValue:
 		c.checkEncryptedValue(e, tag)
-	case names.ActivitySnapshot:
+	case eventnames.ActivitySnapshot:
 		c.activitySnapshot(e, tag)
-	case names.ActivityDelta:
+	case eventnames.ActivityDelta:
 		c.activityDelta(e, tag)
-	case names.StepStarted:
+	case eventnames.StepStarted:
 		c.startStep(e, tag)
-	case names.StepFinished:
+	case eventnames.StepFinished:
 		c.finishStep(e, tag)
-	case names.SubagentStarted:
+	case eventnames.SubagentStarted:
 		c.startSubagent(e)
-	case names.SubagentFinished, names.SubagentError:
+	case eventnames.SubagentFinished, eventnames.SubagentError:
 		c.endSubagent(e)
-	case names.MessagesSnapshot:
+	case eventnames.MessagesSnapshot:
 		if list, ok := e.Get("messages"); ok {
 			c.seed(e, list, "/messages", true)
 		}
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		c.seedInput(e)
-	case names.RunFinished:
+	case eventnames.RunFinished:
 		c.finish(e)
-	case names.ThinkingStart, names.ThinkingEnd, names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+	case eventnames.ThinkingStart, eventnames.ThinkingEnd, eventnames.ThinkingTextMessageStart, eventnames.ThinkingTextMessageContent, eventnames.ThinkingTextMessageEnd:
 		c.think(e)
 	}
 }

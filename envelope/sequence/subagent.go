@@ -2,8 +2,8 @@ package sequence
 
 import (
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -17,9 +17,9 @@ type subagent struct {
 // refuses if they are null.
 func optionals(eventType string) []string {
 	switch eventType {
-	case names.SubagentStarted:
+	case eventnames.SubagentStarted:
 		return []string{"description", "parentSubagentRunId", "parentToolCallId", "parentMessageId"}
-	case names.SubagentFinished:
+	case eventnames.SubagentFinished:
 		return []string{"outcome"}
 	}
 	return []string{"code"}
@@ -33,7 +33,7 @@ func (c *Checker) checkSubagentForm(e *envelope.Event) {
 		}
 	}
 	outcome, ok := e.Get("outcome")
-	if !ok || outcome.Kind == envelope.NullValue || e.Type != names.SubagentFinished {
+	if !ok || outcome.Kind == envelope.NullValue || e.Type != eventnames.SubagentFinished {
 		return
 	}
 	var o envelope.Object
@@ -121,7 +121,7 @@ func (c *Checker) endSubagent(e *envelope.Event) {
 	if !ok {
 		return
 	}
-	if e.Type == names.SubagentError {
+	if e.Type == eventnames.SubagentError {
 		c.required(e, "message")
 	}
 	it := c.run.subagents[id]

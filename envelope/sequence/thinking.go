@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // thinking is the state of the THINKING events of AG-UI 0.x, which have no ids. The
@@ -48,26 +48,26 @@ func (c *Checker) upgrade(e *envelope.Event) *envelope.Event {
 	}
 	t.upgraded = *e
 	// If there is no id to continue, the client makes one that nothing has.
-	if t.message == "" && (e.Type == names.ThinkingTextMessageContent || e.Type == names.ThinkingTextMessageEnd) {
+	if t.message == "" && (e.Type == eventnames.ThinkingTextMessageContent || e.Type == eventnames.ThinkingTextMessageEnd) {
 		t.message = t.newID()
 	}
-	if t.span == "" && e.Type == names.ThinkingEnd {
+	if t.span == "" && e.Type == eventnames.ThinkingEnd {
 		t.span = t.newID()
 	}
 	switch e.Type {
-	case names.ThinkingStart:
+	case eventnames.ThinkingStart:
 		t.span = t.newID()
-		t.upgraded.Type, t.id = names.ReasoningStart, t.span
-	case names.ThinkingEnd:
-		t.upgraded.Type, t.id = names.ReasoningEnd, t.span
+		t.upgraded.Type, t.id = eventnames.ReasoningStart, t.span
+	case eventnames.ThinkingEnd:
+		t.upgraded.Type, t.id = eventnames.ReasoningEnd, t.span
 		t.span = ""
-	case names.ThinkingTextMessageStart:
+	case eventnames.ThinkingTextMessageStart:
 		t.message = t.newID()
-		t.upgraded.Type, t.id = names.ReasoningMessageStart, t.message
-	case names.ThinkingTextMessageContent:
-		t.upgraded.Type, t.id = names.ReasoningMessageContent, t.message
-	case names.ThinkingTextMessageEnd:
-		t.upgraded.Type, t.id = names.ReasoningMessageEnd, t.message
+		t.upgraded.Type, t.id = eventnames.ReasoningMessageStart, t.message
+	case eventnames.ThinkingTextMessageContent:
+		t.upgraded.Type, t.id = eventnames.ReasoningMessageContent, t.message
+	case eventnames.ThinkingTextMessageEnd:
+		t.upgraded.Type, t.id = eventnames.ReasoningMessageEnd, t.message
 		t.message = ""
 	}
 	return &t.upgraded
@@ -80,7 +80,7 @@ func isThinking(e *envelope.Event) bool { return strings.HasPrefix(e.Type, "THIN
 // 0.x, THINKING events do that too.
 func (c *Checker) endChunks(e *envelope.Event) {
 	like := *e
-	like.Type = names.Custom
+	like.Type = eventnames.Custom
 	_ = c.expander.Expand(&like, func(end *envelope.Event) { // CUSTOM is not a chunk
 		if end != &like {
 			c.check(end)
@@ -104,17 +104,17 @@ func (c *Checker) think(e *envelope.Event) {
 	t := &c.thinking
 	breach := func(rule, text string) { c.breach(e, rule, noPlace(), "", "%s %s", e.Type, text) }
 	switch e.Type {
-	case names.ThinkingStart:
+	case eventnames.ThinkingStart:
 		if t.stepOpen {
 			breach("G28", "follows THINKING_START without THINKING_END between them")
 		}
 		t.stepOpen = true
-	case names.ThinkingEnd:
+	case eventnames.ThinkingEnd:
 		if !t.stepOpen {
 			breach("G29", "ends no thinking step; THINKING_START opens one")
 		}
 		t.stepOpen = false
-	case names.ThinkingTextMessageStart:
+	case eventnames.ThinkingTextMessageStart:
 		switch {
 		case !t.stepOpen:
 			breach("G29", "is outside a thinking step; THINKING_START opens one")
@@ -123,10 +123,10 @@ func (c *Checker) think(e *envelope.Event) {
 			breach("G28", "follows THINKING_TEXT_MESSAGE_START without THINKING_TEXT_MESSAGE_END between them")
 		}
 		t.messageOpen = true
-	case names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+	case eventnames.ThinkingTextMessageContent, eventnames.ThinkingTextMessageEnd:
 		if !t.messageOpen {
 			breach("G29", "continues no thinking message; THINKING_TEXT_MESSAGE_START opens one")
 		}
-		t.messageOpen = e.Type == names.ThinkingTextMessageContent
+		t.messageOpen = e.Type == eventnames.ThinkingTextMessageContent
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Conversation is what a client has after an event of a capture.
@@ -113,7 +113,7 @@ func (r *conversationReader) Frame(_ *envelope.Run, f *capture.Frame, e *envelop
 		return
 	}
 	found := r.reducer.Event(e)
-	ofState := e.Type == names.StateSnapshot || e.Type == names.StateDelta
+	ofState := e.Type == eventnames.StateSnapshot || e.Type == eventnames.StateDelta
 	if ofState && r.State || !ofState && r.Messages {
 		r.report(found)
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/join"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // TestScriptsCanBeJoined joins the runs of scripts after many of their events. A trial may fail
@@ -46,7 +46,7 @@ func TestScriptsCanBeJoined(t *testing.T) {
 				got = append(got, read(t, string(text)))
 			}
 			for _, e := range events[i+1:] {
-				if e.Type == names.RunStarted {
+				if e.Type == eventnames.RunStarted {
 					break
 				}
 				got = append(got, e)

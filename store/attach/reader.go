@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 )
@@ -218,5 +218,5 @@ func (h *Hub) forget(f *feed) {
 
 // isTerminal reports whether an event of a type ends its run.
 func isTerminal(eventType string) bool {
-	return eventType == names.RunFinished || eventType == names.RunError
+	return eventType == eventnames.RunFinished || eventType == eventnames.RunError
 }

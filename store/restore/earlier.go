@@ -5,9 +5,9 @@ import (
 	"context"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 const (
@@ -41,9 +41,9 @@ type outline struct {
 // reasoning.
 func outlined() []string {
 	return []string{
-		names.RunStarted, names.TextMessageStart, names.TextMessageChunk, names.ToolCallStart, names.ToolCallChunk, names.ToolCallResult,
-		names.ReasoningMessageStart, names.ReasoningMessageChunk,
-		names.ActivitySnapshot, names.ActivityDelta, names.MessagesSnapshot,
+		eventnames.RunStarted, eventnames.TextMessageStart, eventnames.TextMessageChunk, eventnames.ToolCallStart, eventnames.ToolCallChunk, eventnames.ToolCallResult,
+		eventnames.ReasoningMessageStart, eventnames.ReasoningMessageChunk,
+		eventnames.ActivitySnapshot, eventnames.ActivityDelta, eventnames.MessagesSnapshot,
 	}
 }
 
@@ -72,7 +72,7 @@ func (t *Thread) outline(ctx context.Context, path []*lineage.Node, to int64, re
 	types := outlined()
 	if reasoning {
 		start := t.runs[o.path[0].Index].Start
-		for _, err := range t.log.Events(ctx, t.Key, start, to, []string{names.ReasoningMessageStart, names.ReasoningMessageChunk}) {
+		for _, err := range t.log.Events(ctx, t.Key, start, to, []string{eventnames.ReasoningMessageStart, eventnames.ReasoningMessageChunk}) {
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func (o *outline) read(ctx context.Context, types []string) error {
 		at = i
 		if ev, err := o.reader.Read(e.Data); err == nil {
 			o.event(i, ev)
-			if ev.Type == names.MessagesSnapshot {
+			if ev.Type == eventnames.MessagesSnapshot {
 				o.snapshot = e.Position
 			}
 		}
@@ -112,15 +112,15 @@ func (o *outline) read(ctx context.Context, types []string) error {
 // event applies an event of a run.
 func (o *outline) event(i int, e *envelope.Event) {
 	switch e.Type {
-	case names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+	case eventnames.ThinkingTextMessageStart, eventnames.ThinkingTextMessageContent, eventnames.ThinkingTextMessageEnd:
 		return // each client has another id for their message
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		r := &o.thread.runs[o.path[i].Index]
 		if i > 0 && (r.Input != 0 || r.Stream != o.thread.runs[o.path[i-1].Index].Stream) {
 			o.asked = append(o.asked, i)
 		}
 		o.begun = append(o.begun, len(o.asked))
-	case names.TextMessageStart, names.TextMessageChunk, names.ToolCallResult:
+	case eventnames.TextMessageStart, eventnames.TextMessageChunk, eventnames.ToolCallResult:
 		id, _ := e.Get("messageId")
 		if id.Kind == envelope.StringValue {
 			s, _ := id.Text()

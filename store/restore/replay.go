@@ -7,11 +7,11 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/join"
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/store"
 )
@@ -152,9 +152,9 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 	}
 	if n == p.last {
 		switch ev.Type {
-		case names.RunStarted:
+		case eventnames.RunStarted:
 			p.started = true
-		case names.RunFinished:
+		case eventnames.RunFinished:
 			p.finished = true
 		}
 		if p.join != nil {

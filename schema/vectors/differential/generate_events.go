@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	agui "github.com/p20export/p20export/envelope/event/names"
+	agui "github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/project"
 )
 

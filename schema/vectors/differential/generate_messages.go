@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	agui "github.com/p20export/p20export/envelope/event/names"
+	agui "github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/project"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/store"
 )
@@ -53,9 +53,9 @@ func (r *reader) read(data []byte) event {
 	}
 	e := event{name: r.typeOf(o)}
 	switch e.name {
-	case names.RunStarted:
+	case eventnames.RunStarted:
 		e.run, e.parent = indexed(o, "runId"), indexed(o, "parentRunId")
-	case names.RunFinished:
+	case eventnames.RunFinished:
 		// The outcome is an object, or in drafts of AG-UI a string.
 		outcome, _ := o.Get("outcome")
 		if member, ok := outcome.Member("type"); ok {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/store"
 )
 
@@ -45,7 +45,7 @@ func (b *Batch) Place(t Thread, streams []Stream) error {
 			continue
 		}
 		row.Type = ev.name
-		if ev.name == names.RunStarted {
+		if ev.name == eventnames.RunStarted {
 			if s.cut() || changed[ev.stream] {
 				b.Runs = append(b.Runs, s.Run)
 			}
@@ -96,11 +96,11 @@ func (r *Run) add(position int64, e *store.Entry, ev *event) {
 		return
 	}
 	switch {
-	case ev.name == names.RunError:
+	case ev.name == eventnames.RunError:
 		r.End = store.Failed
-	case ev.name == names.RunFinished && ev.interrupt:
+	case ev.name == eventnames.RunFinished && ev.interrupt:
 		r.End = store.Interrupted
-	case ev.name == names.RunFinished:
+	case ev.name == eventnames.RunFinished:
 		r.End = store.Finished
 	}
 }

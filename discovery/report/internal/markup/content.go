@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Content formats content of a capture: the text itself, or only its length. The zero
@@ -47,7 +47,7 @@ func (c Content) Append(b []byte, text string, breaks bool, limit int) ([]byte, 
 // Type returns the type of an event. If redacted, types that are not in AG-UI are replaced
 // with their lengths.
 func (c Content) Type(kind string) string {
-	if names.IsReleased(kind) {
+	if eventnames.IsReleased(kind) {
 		return kind
 	}
 	return c.Text(kind)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -75,7 +75,7 @@ func (r *redactor) known(name, text string) bool {
 	root := len(r.open) == 1
 	switch name {
 	case "type", "terminal_event":
-		return root && names.IsReleased(text)
+		return root && eventnames.IsReleased(text)
 	case "schema":
 		return root && text == artifact.Schema
 	case "framework":

@@ -1,4 +1,4 @@
-package names_test
+package eventnames_test
 
 import (
 	"go/ast"
@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // TestEveryConstantIsListed compares the lists with the constants.
 func TestEveryConstantIsListed(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "names.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "eventnames.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,15 +30,15 @@ func TestEveryConstantIsListed(t *testing.T) {
 		}
 		return true
 	})
-	if !slices.Equal(declared, names.All()) {
-		t.Errorf("declared %q, listed %q", declared, names.All())
+	if !slices.Equal(declared, eventnames.All()) {
+		t.Errorf("declared %q, listed %q", declared, eventnames.All())
 	}
-	for _, name := range names.Released() {
-		if names.Intern([]byte(name)) != name || !names.IsReleased(name) {
+	for _, name := range eventnames.Released() {
+		if eventnames.Intern([]byte(name)) != name || !eventnames.IsReleased(name) {
 			t.Errorf("%s is not found", name)
 		}
 	}
-	if len(declared) != names.Count()+1 || names.IsReleased(names.Meta) {
-		t.Errorf("%d declared, %d released", len(declared), names.Count())
+	if len(declared) != eventnames.Count()+1 || eventnames.IsReleased(eventnames.Meta) {
+		t.Errorf("%d declared, %d released", len(declared), eventnames.Count())
 	}
 }

@@ -1,8 +1,8 @@
-// Package names lists the AG-UI event types. It is the only such list in the
+// Package eventnames lists the AG-UI event types. It is the only such list in the
 // program.
 //
 // It must not know what the events mean.
-package names
+package eventnames
 
 import (
 	"slices"
