@@ -97,9 +97,8 @@ func (s *Splitter) emit(end int64) *Frame {
 		data = data[:min(int64(len(data)), f.Bytes)]
 	}
 	if e.over || int64(len(data)) > s.limit {
-		problem := finding.New(finding.EventTooLarge,
+		f.Problem = finding.New(finding.EventTooLarge,
 			"event %d has more than %d bytes of data", f.Index, s.limit).WithOffset(f.Offset).WithResponseLine(f.Line).WithEvent(f.Index)
-		f.Problem = &problem
 	} else if f.Data = data[:len(data):len(data)]; f.Data == nil {
 		f.Data = []byte{}
 	}

@@ -1,10 +1,11 @@
 package capture
 
+import "github.com/p20export/p20export/frame"
+
 // The limits of this package, in bytes.
 const (
-	// MaxEventBytes limits the data of an event. It is larger than any conversation
-	// that a model accepts, and small enough to keep in memory.
-	MaxEventBytes = 64 << 20
+	// MaxEventBytes limits the data of an event.
+	MaxEventBytes = frame.MaxBytes
 
 	// maxRequestBytes limits request.json, which is read as a whole. A request, like
 	// the largest event, contains one conversation.

@@ -47,7 +47,8 @@ func split(t failer, r io.Reader, f Framing, limit int64) result {
 			if frame.Data != nil {
 				t.Fatalf("frame %d has both data and a problem", frame.Index)
 			}
-			data = "!" + string(frame.Problem.Code)
+			problem, _ := finding.FromError(frame.Problem)
+			data = "!" + string(problem.Code)
 		} else if frame.Data == nil {
 			t.Fatalf("frame %d has neither data nor a problem", frame.Index)
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/frame"
 	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -69,7 +69,7 @@ func newScanner() *scanner { return &scanner{json: strictjson.Reader{Key: "type"
 
 // scan reads a frame as an event. The event is valid until the next call. The error
 // is a finding.Finding that refuses the run that contains the frame.
-func (s *scanner) scan(f *capture.Frame) (*Event, error) {
+func (s *scanner) scan(f *frame.Frame) (*Event, error) {
 	e := &s.event
 	// Assigning an Event as a whole would copy it twice.
 	e.Index, e.Offset, e.Bytes, e.Line, e.Data, e.derived = f.Index, f.Offset, f.Bytes, f.Line, f.Data, false
@@ -77,7 +77,8 @@ func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 		e.Arrived = f.Arrived
 	}
 	if f.Problem != nil {
-		return nil, f.Problem.WithEvent(f.Index)
+		problem, _ := finding.FromError(f.Problem)
+		return nil, problem.WithEvent(f.Index)
 	}
 	kind, err := s.json.Read(&e.Object, f.Data)
 	if err != nil {
@@ -203,12 +204,12 @@ var lineFeed = []byte{'\n'}
 
 // ReadEvent reads a JSON text as an event. The index and offset of the event are 0.
 func ReadEvent(data []byte) (*Event, error) {
-	return ReadFrame(&capture.Frame{Data: data, Bytes: int64(len(data))})
+	return ReadFrame(&frame.Frame{Data: data, Bytes: int64(len(data))})
 }
 
 // ReadFrame reads a frame as an event. If the frame is not an event, the error is the
 // finding that says why.
-func ReadFrame(f *capture.Frame) (*Event, error) { return newScanner().scan(f) }
+func ReadFrame(f *frame.Frame) (*Event, error) { return newScanner().scan(f) }
 
 // A Reader reads successive JSON texts as events. It reuses its memory, so it is faster
 // than ReadEvent.
@@ -219,5 +220,5 @@ func NewReader() *Reader { return &Reader{newScanner()} }
 
 // Read reads a JSON text as ReadEvent does. The event is valid until the next call.
 func (r *Reader) Read(data []byte) (*Event, error) {
-	return r.scanner.scan(&capture.Frame{Data: data, Bytes: int64(len(data))})
+	return r.scanner.scan(&frame.Frame{Data: data, Bytes: int64(len(data))})
 }

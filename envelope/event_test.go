@@ -160,7 +160,7 @@ func TestFrameProblem(t *testing.T) {
 	problem := finding.New(finding.EventTooLarge, "too large").WithOffset(77)
 	source := &frames{list: []capture.Frame{
 		{Index: 4, Offset: 10, Bytes: int64(len(started)), Data: []byte(started)},
-		{Index: 5, Offset: 77, Bytes: 9, Problem: &problem},
+		{Index: 5, Offset: 77, Bytes: 9, Problem: problem},
 		{Index: 6, Offset: 90, Bytes: int64(len(finished)), Data: []byte(finished)},
 	}}
 	r := &recorder{}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/frame"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -23,7 +23,7 @@ const (
 type Frames interface {
 	// Next returns the next frame, or io.EOF after the last. The frame is valid until
 	// the next call.
-	Next() (*capture.Frame, error)
+	Next() (*frame.Frame, error)
 }
 
 // Run describes a run. A run contains the frames from its RUN_STARTED up to, but not
@@ -89,7 +89,7 @@ type FrameVisitor interface {
 	// contains the frame, or nil before the first RUN_STARTED. The event is nil if the
 	// frame cannot be read as an event. The frame and the event are valid during the
 	// call.
-	Frame(run *Run, f *capture.Frame, e *Event)
+	Frame(run *Run, f *frame.Frame, e *Event)
 }
 
 // Totals describes a capture as a whole.
@@ -186,7 +186,7 @@ type prelude struct {
 }
 
 // add adds a frame. The error is nil if the frame was read as an event.
-func (p *prelude) add(f *capture.Frame, err error) {
+func (p *prelude) add(f *frame.Frame, err error) {
 	if p.frames++; p.frames == 1 {
 		p.first = refOf(f)
 	}
@@ -219,18 +219,18 @@ func (p *prelude) finding() finding.Finding {
 }
 
 // refOf returns the place of a frame.
-func refOf(f *capture.Frame) Ref {
+func refOf(f *frame.Frame) Ref {
 	return Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line}
 }
 
 // addUnreadable adds a frame that cannot be read as an event.
-func (r *Run) addUnreadable(f *capture.Frame, err error) {
+func (r *Run) addUnreadable(f *frame.Frame, err error) {
 	r.last = refOf(f)
 	r.found.Add(unreadable(f, err))
 }
 
 // unreadable returns the finding about a frame that cannot be read as an event.
-func unreadable(f *capture.Frame, err error) finding.Finding {
+func unreadable(f *frame.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
 		return fault.WithRule()
 	}

@@ -82,7 +82,7 @@ func TestBeforeFirstRun(t *testing.T) {
 		{"a key twice", framesOf(`{"type":"CUSTOM","a":1,"a":2}`), `1 event precedes the first RUN_STARTED; event 0 cannot be read: json_duplicate_key at byte 23: the key "a" appears twice in one object`},
 		{"no object", framesOf(`7`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_not_object at byte 0: the event is a number where an object belongs"},
 		{"no type", framesOf(`{}`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_type_missing at byte 0: the event has no type"},
-		{"too large", append([]capture.Frame{{Offset: 100, Problem: &tooLarge}}, framesOf(started)...), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_too_large at byte 100: the event has more than 9 bytes"},
+		{"too large", append([]capture.Frame{{Offset: 100, Problem: tooLarge}}, framesOf(started)...), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_too_large at byte 100: the event has more than 9 bytes"},
 	} {
 		totals, err := envelope.Scan(&given{frames: c.frames}, &recorder{})
 		if err != nil {

@@ -1,9 +1,9 @@
 package compact
 
 import (
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/frame"
 )
 
 // limits bound the memory of a Compactor, in bytes.
@@ -27,7 +27,7 @@ const repeatFactor = 16
 
 // defaultLimits are the limits of all streams. Four events of the maximum size can
 // wait; in real streams a few megabytes do.
-var defaultLimits = limits{event: capture.MaxEventBytes, held: 4 * capture.MaxEventBytes, kept: 8 * capture.MaxEventBytes, repeated: 4 << 30}
+var defaultLimits = limits{event: frame.MaxBytes, held: 4 * frame.MaxBytes, kept: 8 * frame.MaxBytes, repeated: 4 << 30}
 
 // memory counts the bytes that wait.
 type memory struct{ held, limit int }

@@ -162,8 +162,8 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 		if err == io.EOF {
 			break
 		}
-		if err == nil && f.Problem != nil {
-			err = f.Problem.WithEvent(f.Index)
+		if err == nil {
+			err = f.Problem
 		}
 		if err == nil {
 			err = ctx.Err()
