@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture/proxy"
@@ -102,16 +103,20 @@ func (s *Server) passOn(q *request, refused *proxy.Refused) {
 	_, _ = q.w.Write(refused.Body) // the client may have left
 }
 
-// forwarded returns the headers of a request that the agent receives. Cookies and what a
-// browser adds belong to this server. The Caller removes the headers of the connection.
+// forwarded returns the headers of a request that the agent receives. Cookies and what
+// browsers and proxies add belong to this server. Only browsers can set Sec- headers (WHATWG
+// Fetch §2.2.2). The Caller removes the headers of the connection.
 func forwarded(h http.Header) http.Header {
 	to := h.Clone()
-	for _, name := range []string{
-		"Cookie", "Origin", "Referer", "Last-Event-ID",
-		"Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User",
-		"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip",
-	} {
-		to.Del(name)
+	for name := range h {
+		switch name := strings.ToLower(name); name {
+		case "cookie", "origin", "referer", "last-event-id", "forwarded", "x-real-ip":
+		default:
+			if !strings.HasPrefix(name, "sec-") && !strings.HasPrefix(name, "x-forwarded-") {
+				continue
+			}
+		}
+		delete(to, name)
 	}
 	return to
 }

@@ -32,7 +32,9 @@ func TestDetached(t *testing.T) {
 			c.send(started("t", "r"), `{"type":"CUSTOM",  "name":"é","value":1}`)
 			a.calls <- c
 		}()
-		first := p.post("/agents/a", input("t", "r"), "X-Custom", "v", "Cookie", "secret=1", "Last-Event-ID", "0")
+		first := p.post("/agents/a", input("t", "r"), "X-Custom", "v", "Cookie", "secret=1", "Last-Event-ID", "0",
+			"X-Forwarded-For", "192.0.2.1", "X-Forwarded-User", "ann", "x-forwarded-port", "1", "X-Forwarded-Prefix", "/p", "Forwarded", "for=x", "X-Real-IP", "192.0.2.1",
+			"Sec-Fetch-Storage-Access", "none", "Sec-Fetch-Site", "same-origin", "Sec-CH-UA", "x")
 		same(t, first.status, http.StatusOK)
 		same(t, first.header.Get("Content-Type"), "text/event-stream")
 		same(t, first.events(2), []string{"2 " + started("t", "r"), `3 {"type":"CUSTOM",  "name":"é","value":1}`})
@@ -40,6 +42,11 @@ func TestDetached(t *testing.T) {
 		same(t, c.body, input("t", "r"))
 		same(t, []string{c.header.Get("X-Custom"), c.header.Get("Cookie"), c.header.Get("Last-Event-Id"), c.header.Get("Accept")},
 			[]string{"v", "", "", "text/event-stream"})
+		for name := range c.header {
+			if name := strings.ToLower(name); strings.Contains(name, "forwarded") || strings.HasPrefix(name, "sec-") || name == "x-real-ip" {
+				t.Errorf("the agent receives %s", name)
+			}
+		}
 		first.close()
 
 		second := p.get("/threads/t/events?after=2")
