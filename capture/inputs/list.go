@@ -31,8 +31,12 @@ type Entry struct {
 	Err error
 }
 
+// byteOrderMark begins a list of lines from an editor on Windows.
+var byteOrderMark = []byte("\ufeff")
+
 // Entries returns the paths in a list. They are separated by NULs if the first 64 KiB
-// contain one, and otherwise by line feeds or CR LF. Empty entries are omitted. An error
+// contain one, and otherwise by line feeds or CR LF; a byte order mark before the first line
+// is omitted. Empty entries are omitted. An error
 // of r is the last element.
 //
 // Err is a finding for an entry longer than 4096 bytes and for "-", which does not mean
@@ -48,6 +52,8 @@ func Entries(r io.Reader) iter.Seq2[Entry, error] {
 		separator := byte('\n')
 		if bytes.IndexByte(head, 0) >= 0 {
 			separator = 0
+		} else if bytes.HasPrefix(head, byteOrderMark) {
+			_, _ = b.Discard(len(byteOrderMark)) // it was read already
 		}
 		for number := 1; ; number++ {
 			text, err := readEntry(b, separator)

@@ -177,6 +177,18 @@ func entries(r io.Reader) (lines []string) {
 
 // The separator depends on the first 64 KiB only, and entries do not depend on the sizes
 // of reads. A path at the limit is not refused.
+func TestEntriesMark(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"\ufeffa\r\nb\n": "a", "\ufeffa\x00b\x00": "\ufeffa"} {
+		for e := range Entries(strings.NewReader(text)) {
+			if e.Path != want {
+				t.Errorf("the first entry of %q is %q", text, e.Path)
+			}
+			break
+		}
+	}
+}
+
 func TestEntries(t *testing.T) {
 	limit := strings.Repeat("y", maxEntryBytes)
 	for text, want := range map[string][]string{

@@ -122,7 +122,7 @@ func readPassword(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", inputError(err)
 	}
-	line, _, _ := strings.Cut(string(data), "\n")
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n") // editors on Windows add the mark
 	line = strings.TrimSuffix(line, "\r")
 	if line == "" {
 		return "", fmt.Errorf("%s has no password in its first line", finding.Quote(path))

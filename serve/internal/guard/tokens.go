@@ -186,9 +186,10 @@ func readTokens(path string) ([]byte, os.FileMode, error) {
 	return text, info.Mode(), err
 }
 
-// parseTokens parses the content of a token file. Errors name the line, and never have its
-// text.
+// parseTokens parses the content of a token file, which may begin with a byte order mark.
+// Errors name the line, and never have its text.
 func parseTokens(text []byte) ([]token, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var tokens []token
 	seen := map[[sha256.Size]byte]int{}
 	number := 0

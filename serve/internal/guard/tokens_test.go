@@ -52,6 +52,15 @@ func TestTokenFiles(t *testing.T) {
 	}
 }
 
+// Editors on Windows begin a file with a byte order mark. It is not part of a tenant.
+func TestTokenFileMark(t *testing.T) {
+	t.Parallel()
+	tokens, err := parseTokens([]byte("\ufeffacme " + hashOf("t") + "\r\n"))
+	if err != nil || len(tokens) != 1 || tokens[0].tenant != "acme" {
+		t.Errorf("%+v, %v", tokens, err)
+	}
+}
+
 // What is not a file that only its owner can change is refused at the start.
 func TestTokenFileRefused(t *testing.T) {
 	t.Parallel()
