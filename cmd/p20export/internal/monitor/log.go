@@ -5,8 +5,12 @@ import (
 	"log/slog"
 	"os/signal"
 	"syscall"
+	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // OpenLog returns a logger like NewLogger that writes through a Buffer, and the Buffer, which
@@ -38,8 +42,32 @@ func NewLogger(w io.Writer, format string) *slog.Logger {
 		}
 		return a
 	}}
+	w = terminal{w}
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(w, o))
 	}
 	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+// terminal escapes characters of lines that a terminal could act on. Package slog writes U+007F
+// as it is, and in JSON all that JSON allows. The escapes mean the same in both formats.
+type terminal struct{ w io.Writer }
+
+func (t terminal) Write(line []byte) (int, error) {
+	var out []byte
+	done := 0
+	for i, r := range string(line) {
+		if r == '\n' || !finding.NeedsEscape(r) {
+			continue
+		}
+		out = strictjson.AppendEscaped(append(out, line[done:i]...), r)
+		done = i + utf8.RuneLen(r)
+	}
+	if done == 0 {
+		return t.w.Write(line)
+	}
+	if _, err := t.w.Write(append(out, line[done:]...)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }

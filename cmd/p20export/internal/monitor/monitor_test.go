@@ -140,9 +140,9 @@ func TestHandlerRefuses(t *testing.T) {
 func TestNewLogger(t *testing.T) {
 	for format, want := range map[string]string{"text": "drain=1m30s", "json": `"drain":90}`, "": `"drain":90}`} {
 		var out bytes.Buffer
-		NewLogger(&out, format).Info("listening", slog.String("address", "127.0.0.1:1\n\x1b"), slog.Duration("drain", 90*time.Second))
+		NewLogger(&out, format).Info("listening", slog.String("address", "127.0.0.1:1\n\x1b"), slog.String("path", "a\x7f\u009b\u202e"), slog.String("del", "\x7f"), slog.Duration("drain", 90*time.Second))
 		line := out.String()
-		if !strings.Contains(line, want) || strings.Count(line, "\n") != 1 || strings.Contains(line, "\x1b") {
+		if !strings.Contains(line, want) || strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\x1b\x7f\u009b\u202e") {
 			t.Errorf("%q: %q", format, line)
 		}
 		if format != "text" {
