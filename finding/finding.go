@@ -180,6 +180,21 @@ func Quote(s string) string {
 	return `"` + strings.ReplaceAll(Escape(s), `"`, `\"`) + `"`
 }
 
+// QuoteURL is like Quote, but leaves out what can be a user, a password or a query of a URL,
+// also of one that is malformed. Errors of package url quote the whole URL.
+func QuoteURL(s string) string {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		scheme, _, ok := strings.Cut(s[:at], "://")
+		if s = "…" + s[at:]; ok && !strings.ContainsAny(scheme, "@:/") {
+			s = scheme + "://" + s
+		}
+	}
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		s = s[:i+1] + "…"
+	}
+	return Quote(s)
+}
+
 // Escape returns s in a form that is safe to print on a terminal. Control and
 // format characters, line separators, invalid bytes and backslashes become escape
 // sequences, so different strings have different results.

@@ -136,7 +136,7 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 
 // urlError returns the error for a URL given to a flag that needs a file.
 func urlError(flag, url string) error {
-	return fmt.Errorf("%s %s is a URL; to record a run from it, give it without %s, and the request with --input: p20export capture URL --input REQUEST -o DIR", flag, finding.Quote(url), flag)
+	return fmt.Errorf("%s %s is a URL; to record a run from it, give it without %s, and the request with --input: p20export capture URL --input REQUEST -o DIR", flag, finding.QuoteURL(url), flag)
 }
 
 // notEndpoint returns the error for an argument that is not a URL and may be a file.
@@ -144,5 +144,5 @@ func notEndpoint(arg string) error {
 	if info, err := os.Stat(arg); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file; import it with --from: p20export capture --from FILE -o DIR", finding.Quote(arg))
 	}
-	return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(arg))
+	return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(arg))
 }

@@ -99,16 +99,16 @@ func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
 	return paths, err
 }
 
-// isURL reports whether an argument is a URL and not the path of an existing file.
+// isURL reports whether an argument looks like a URL and is not the path of an existing file.
 func isURL(arg string) bool {
 	_, err := os.Lstat(arg)
-	return err != nil && isEndpoint(arg)
+	return err != nil && strings.Contains(arg, "://")
 }
 
 // checkFiles returns an error if an argument is a URL: a file is needed.
 func checkFiles(args ...string) error {
 	if i := slices.IndexFunc(args, isURL); i >= 0 {
-		return fmt.Errorf("%s is a URL, not a file; download it and name the file", finding.Quote(args[i]))
+		return fmt.Errorf("%s is a URL, not a file; download it and name the file", finding.QuoteURL(args[i]))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ Standard error has no content of messages and no header values.
       --captures captures --store sqlite:events.db`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s is not expected: proxy has only flags; give the URL of the agent with --upstream", finding.Quote(args[0]))
+				return fmt.Errorf("%s is not expected: proxy has only flags; give the URL of the agent with --upstream", finding.QuoteURL(args[0]))
 			}
 			return nil
 		},

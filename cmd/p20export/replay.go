@@ -96,7 +96,7 @@ Ctrl-C stops it.
 		for _, o := range origins {
 			origin, err := replay.ParseOrigin(o)
 			if err != nil {
-				return fmt.Errorf("--allow-origin %s: %w", finding.Quote(o), err)
+				return fmt.Errorf("--allow-origin %s: %w", finding.QuoteURL(o), err)
 			}
 			s.AllowedOrigins = append(s.AllowedOrigins, origin)
 		}

@@ -114,7 +114,7 @@ Standard error has no content of messages and no header values.
       --allow-origin http://localhost:5173`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s is not expected: serve has only flags; name an agent with --upstream NAME=URL", finding.Quote(args[0]))
+				return fmt.Errorf("%s is not expected: serve has only flags; name an agent with --upstream NAME=URL", finding.QuoteURL(args[0]))
 			}
 			return nil
 		},

@@ -70,7 +70,7 @@ func (fl *serveFlags) allowedOrigins() (list []string, err error) {
 		}
 		origin, err := replay.ParseOrigin(value)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-origin %s: %w", finding.Quote(value), err)
+			return nil, fmt.Errorf("--allow-origin %s: %w", finding.QuoteURL(value), err)
 		}
 		list = append(list, origin)
 	}

@@ -67,10 +67,10 @@ func AddServer(cmd *cobra.Command) *Server {
 func (s *Server) CheckAddress(flag, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("--%s %s must be HOST:PORT, such as 127.0.0.1:8080", flag, finding.Quote(address))
+		return fmt.Errorf("--%s %s must be HOST:PORT, such as 127.0.0.1:8080", flag, finding.QuoteURL(address))
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("--%s %s: the port must be a number from 0 to 65535; 0 is a free port", flag, finding.Quote(address))
+		return fmt.Errorf("--%s %s: the port must be a number from 0 to 65535; 0 is a free port", flag, finding.QuoteURL(address))
 	}
 	ip := net.ParseIP(host)
 	if s.AllowRemote || host == "localhost" || ip != nil && ip.IsLoopback() {
@@ -80,7 +80,7 @@ func (s *Server) CheckAddress(flag, address string) error {
 	if host == "" {
 		which = "means all addresses of this machine"
 	}
-	return fmt.Errorf("--%s %s %s, and other machines could connect; use 127.0.0.1, or add --allow-remote", flag, finding.Quote(address), which)
+	return fmt.Errorf("--%s %s %s, and other machines could connect; use 127.0.0.1, or add --allow-remote", flag, finding.QuoteURL(address), which)
 }
 
 // Listen listens on an address that CheckAddress accepted. The error names the flag.
@@ -89,7 +89,7 @@ func (s *Server) Listen(flag, address string) (net.Listener, error) {
 	if err == nil {
 		if at, ok := l.Addr().(*net.TCPAddr); !s.AllowRemote && (!ok || !at.IP.IsLoopback()) { // of localhost
 			l.Close()
-			return nil, fmt.Errorf("--%s %s is not a loopback address on this machine; use 127.0.0.1, or add --allow-remote", flag, finding.Quote(address))
+			return nil, fmt.Errorf("--%s %s is not a loopback address on this machine; use 127.0.0.1, or add --allow-remote", flag, finding.QuoteURL(address))
 		}
 		return l, nil
 	}
@@ -105,5 +105,5 @@ func (s *Server) Listen(flag, address string) (net.Listener, error) {
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		err = failed.Err
 	}
-	return nil, fmt.Errorf("%w: --%s %s: %w\nnext: %s", ErrListen, flag, finding.Quote(address), err, next)
+	return nil, fmt.Errorf("%w: --%s %s: %w\nnext: %s", ErrListen, flag, finding.QuoteURL(address), err, next)
 }
