@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/p20export/p20export/internal/testkit"
 )
+
+// patience is how long a test waits for a program that hangs.
+const patience = 5 * time.Minute
 
 // terminal opens a pseudoterminal. Output that a program writes to tty can be read from
 // screen.
@@ -64,7 +68,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// shown runs a command on a terminal and returns its output.
+// shown runs a command on a terminal and returns its output without the control sequences of
+// the progress line, which appears if the command takes long.
 func shown(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	screen, tty := terminal(t)
@@ -79,8 +84,15 @@ func shown(t *testing.T, cmd *exec.Cmd) string {
 	}()
 	_ = cmd.Wait()
 	tty.Close()
-	return <-done
+	out := <-done
+	if slices.Contains(cmd.Env, "TERM=dumb") {
+		return out // there is no progress line
+	}
+	return strings.ReplaceAll(out, eraseLine, "")
 }
+
+// eraseLine removes the progress line from the terminal.
+const eraseLine = "\x1b[1A\x1b[J"
 
 // until reads from a terminal until a text appears, and returns everything read.
 func until(t *testing.T, screen *os.File, want string) (out []byte) {
@@ -137,7 +149,7 @@ func TestTerminalProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	tty.Close() // the screen ends when the program does
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 	until(t, screen, "capturing: 1 event, 30 bytes")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -175,7 +187,7 @@ func TestTerminalBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		tty.Close() // the screen ends when the program does
-		defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+		defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 		if _, err := io.WriteString(list, empty+strings.Repeat(capture+"\n", 40)); err != nil {
 			t.Fatal(err)
 		}
@@ -203,6 +215,45 @@ func TestTerminalBatch(t *testing.T) {
 	}
 }
 
+// The name of a file cannot control the terminal in the progress line, which is removed at the
+// end.
+func TestTerminalReading(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "hostile\x1b[2J\u202e.ndjson")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	screen, tty := terminal(t)
+	cmd := program(t, "freeze", pipe, "-o", t.TempDir())
+	cmd.Stdout, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
+	w, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for the program
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := until(t, screen, `reading hostile\u001b[2J\u202e.ndjson`)
+	_, _ = io.WriteString(w, "{\"type\":\"RUN_STARTED\"}\n")
+	w.Close()
+	rest, _ := io.ReadAll(screen) // ends with EIO when the last writer is gone
+	_ = cmd.Wait()
+	out := string(append(seen, rest...))
+	before, after, removed := strings.Cut(out, eraseLine)
+	for removed && strings.Contains(after, eraseLine) {
+		_, after, removed = strings.Cut(after, eraseLine)
+	}
+	if !removed || strings.Contains(after, "reading") || !strings.Contains(after, "refused") {
+		t.Errorf("the progress line stays: %q", out)
+	}
+	plain := colour.ReplaceAllString(strings.ReplaceAll(before+after, "\r\n", "\n"), "")
+	if i := strings.IndexFunc(plain, unshowable); i >= 0 {
+		t.Errorf("the input reaches the terminal: %q", out)
+	}
+}
+
 // Excerpts of the input in findings cannot control the terminal in any format.
 func TestTerminalExcerpts(t *testing.T) {
 	t.Parallel()
@@ -215,7 +266,6 @@ func TestTerminalExcerpts(t *testing.T) {
 	testkit.Write(t, envelope, []byte("{\"type\":\"RAW\",\"\u009b\":\"\u202e\"}\n{\"type\":\"\x1b[31m\"}\n"))
 	for _, f := range []string{"text", "json", "sarif", "junit"} {
 		out := shown(t, program(t, "validate", "--format", f, hostile, cut, envelope))
-		out = strings.ReplaceAll(out, "\x1b[1A\x1b[J", "") // of the progress line, which a slow machine shows
 		rest := colour.ReplaceAllString(out, "")
 		if i := strings.IndexFunc(strings.ReplaceAll(rest, "\r\n", "\n"), unshowable); i >= 0 {
 			t.Errorf("%s: the input reaches the terminal: %q", f, rest)
