@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -108,8 +109,23 @@ func everyCommand(t *testing.T) [][]string {
 	}
 }
 
-// rowsOfAll runs every command and returns the rows.
-func rowsOfAll(t *testing.T) (all []row) {
+var allRows struct {
+	once sync.Once
+	rows []row
+}
+
+// rowsOfAll runs every command, once for all tests, and returns the rows.
+func rowsOfAll(t *testing.T) []row {
+	t.Helper()
+	allRows.once.Do(func() { allRows.rows = runAll(t) })
+	if allRows.rows == nil {
+		t.Fatal("a command failed in another test")
+	}
+	return allRows.rows
+}
+
+// runAll runs every command and returns the rows.
+func runAll(t *testing.T) (all []row) {
 	t.Helper()
 	for _, args := range everyCommand(t) {
 		var stdout, stderr bytes.Buffer

@@ -33,27 +33,6 @@ const captures = "../captures"
 
 var tool = record.Tool{Name: "p20export", Version: "0.0.0-test"}
 
-// made writes a page and returns its rows and bytes.
-func made(t *testing.T, s Settings, left limits, paths ...string) ([]Row, []byte) {
-	t.Helper()
-	s.Tool, s.Out = tool, filepath.Join(t.TempDir(), "report.html")
-	rows, err := write(context.Background(), paths, s, left)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rows[0].Report == nil {
-		t.Fatalf("no page: %v", rows[0].Findings)
-	}
-	page, err := os.ReadFile(s.Out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sum := digest.Of(page); sum != *rows[0].ReportDigest || int64(len(page)) != *rows[0].ReportBytes {
-		t.Errorf("the row says %s and %d bytes", *rows[0].ReportDigest, *rows[0].ReportBytes)
-	}
-	return rows, page
-}
-
 // element returns the text between the first occurrence of an opening tag and end.
 func element(t *testing.T, page []byte, open, end string) string {
 	t.Helper()
@@ -96,7 +75,7 @@ func TestCommittedCaptures(t *testing.T) {
 	ctx := context.Background()
 	verdicts := make(map[project.Verdict]int)
 	for _, path := range paths {
-		rows, page := made(t, Settings{}, bounds, path)
+		rows, page := madeOnce(t, path)
 		if len(rows) != 1 {
 			t.Fatalf("%s: %d rows", path, len(rows))
 		}
@@ -148,7 +127,7 @@ func TestWordsAreThoseOfCompare(t *testing.T) {
 	words := make(map[analysis.Verdict]int)
 	several := saved(t, "several.sse", started, snapshot, finished, started, snapshot, richer, finished, started, snapshot, useless, finished, started, useless, finished)
 	for _, path := range append(append(paths, drift...), several) {
-		rows, page := made(t, Settings{}, bounds, path)
+		rows, page := madeOnce(t, path)
 		want := analysis.Analyze(t.Context(), path, artifact.V1, nil)
 		if len(rows) != len(want) {
 			t.Fatalf("%s: %d rows for %d runs", path, len(rows), len(want))
@@ -167,6 +146,9 @@ func TestWordsAreThoseOfCompare(t *testing.T) {
 	}
 }
 
+// loads matches a tag that could load or run something.
+var loads = regexp.MustCompile(`(?i)<[^<>]*\s((style|on[a-z]+|src|srcset)=|href="[^#])[^<>]*>`)
+
 // checkPolicy checks that the policy matches the page's style and script, and that nothing
 // else in the page could load or run.
 func checkPolicy(t *testing.T, page []byte) {
@@ -177,7 +159,7 @@ func checkPolicy(t *testing.T, page []byte) {
 	if diff := cmp.Diff(want, policy); diff != "" {
 		t.Error(diff)
 	}
-	if at := regexp.MustCompile(`(?i)<[^<>]*\s((style|on[a-z]+|src|srcset)=|href="[^#])[^<>]*>`).Find(page); at != nil {
+	if at := loads.Find(page); at != nil {
 		t.Errorf("the page has %s", at)
 	}
 	scripts, data := bytes.Count(bytes.ToLower(page), []byte("<script")), bytes.Count(page, []byte(`<script type="application/json" id="data-`))
