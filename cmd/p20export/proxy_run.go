@@ -66,6 +66,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		flags: fl.service, log: log, monitor: o.Monitor, certificate: certificate,
 		handler: p, checkHost: p.CheckHost, about: about,
 		prepare: func(ctx context.Context) error {
+			store.Share(log)
 			_ = o.Check() // which writes to the log; the traffic is passed on anyway
 			service.Recover(ctx, store, settings.Tool, log)
 			return nil

@@ -67,6 +67,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 		handler: server, checkHost: server.CheckHost, about: about,
 		prepare: func(ctx context.Context) error {
 			if captures != nil {
+				captures.Share(log)
 				service.Recover(ctx, captures, settings.Exchanges.Tool, log)
 			}
 			return fl.started(server.Start(ctx))

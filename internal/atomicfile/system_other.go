@@ -11,6 +11,9 @@ import (
 // openUnnamed fails, because only Linux has files without names.
 func openUnnamed(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 
+// Share fails, because other systems have no locks of this kind.
+func Share(*os.File) (others bool, err error) { return false, errors.ErrUnsupported }
+
 // canLink returns false, because there are no files without names.
 func canLink(*os.File) bool { return false }
 

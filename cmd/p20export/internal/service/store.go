@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,8 @@ type Store struct {
 	Path string
 	// Root is the open directory.
 	Root *os.Root
+
+	shared *os.File // the directory, marked as used, or nil
 
 	now     func() time.Time       // time.Now, except in tests
 	write   func(dir string) error // writeUnnamed, except in tests
@@ -75,6 +78,19 @@ func create(dir string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return os.Lstat(dir)
+}
+
+// Share marks the directory as used by this program until it ends, and logs if another one
+// uses it. That is allowed, and the captures of both are kept, but it may be a mistake.
+func (s *Store) Share(log *slog.Logger) {
+	dir, err := s.Root.Open(".")
+	if err != nil {
+		return // the directory is used without this check
+	}
+	s.shared = dir
+	if others, err := atomicfile.Share(dir); err == nil && others {
+		log.Warn("another proxy or serve is recording into the same directory of captures; each freezes what it finds there, and appends it to its event log", "directory", s.Path)
+	}
 }
 
 // closed returns the names of the closed captures in the store that are not less than from.
@@ -156,4 +172,9 @@ func writeUnnamed(dir string) error {
 }
 
 // Close closes the directory.
-func (s *Store) Close() error { return s.Root.Close() }
+func (s *Store) Close() error {
+	if s.shared != nil {
+		s.shared.Close()
+	}
+	return s.Root.Close()
+}
