@@ -34,6 +34,7 @@ type Capture struct {
 	findings       []finding.Finding
 	begun          bool  // Next was called
 	done           error // the error that Next returns from now on
+	codingCut      bool
 	closers        []io.Closer
 }
 
@@ -77,6 +78,11 @@ func (c *Capture) Next() (*Frame, error) {
 	}
 	return f, nil
 }
+
+// CodingCut reports whether Next returned content_coding_damaged only because the response
+// ends within its content coding, and the manifest says that the response was cut off. Then
+// all files match the manifest, and the frames are those that could be decoded completely.
+func (c *Capture) CodingCut() bool { return c.codingCut }
 
 // Begun reports whether Next was called.
 func (c *Capture) Begun() bool { return c.begun }
@@ -170,6 +176,7 @@ func (c *Capture) finish(err error) error {
 		}
 	}
 	if damage != nil {
+		c.codingCut = c.manifest != nil && c.manifest.End != EndEOF && errors.Is(damage, io.ErrUnexpectedEOF)
 		return finding.New(finding.CodingDamaged, "the response can be decoded only up to byte %d: %s",
 			c.splitter.here(), finding.Escape(reason(damage.err))).WithOffset(c.splitter.here())
 	}

@@ -57,6 +57,9 @@ type Row struct {
 // end of the stream. So a stream of the log that has ended is complete. If the file was
 // changed in between, the stream remains open.
 //
+// If a response was cut off within its content coding, the events before that are appended,
+// and the row has a warning content_coding_damaged.
+//
 // The stream id of a capture by a proxy is the name of its directory, or for a recovered
 // capture the name of the unfinished one. For other captures it is the digest of the
 // manifest, and for a plain file the digest of its bytes. So importing a file again appends
@@ -159,6 +162,11 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 	frames := 0
 	for {
 		f, err := c.Next()
+		if err != nil && c.CodingCut() {
+			damage, _ := finding.FromError(err)
+			row.Findings = append(row.Findings, damage.WithSeverity(finding.Warning))
+			break
+		}
 		if err == io.EOF {
 			break
 		}
@@ -227,7 +235,7 @@ func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
 			err = to.Event(ctx, f.Data, f.Arrived)
 		}
 	}
-	if err != io.EOF {
+	if err != io.EOF && !c.CodingCut() {
 		return err
 	}
 	if id := src.stream(c); id != *row.Stream || endOf(c) != *row.End {

@@ -50,7 +50,7 @@ func pinnedTo(c *capture.Capture) (thread string, pinned bool) {
 func threadOf(ctx context.Context, c *capture.Capture, fallback string) (string, error) {
 	for ctx.Err() == nil {
 		f, err := c.Next()
-		if err == io.EOF {
+		if err == io.EOF || c.CodingCut() {
 			request, err := c.Request()
 			return cmp.Or(threadOfInput(request), fallback), err
 		}

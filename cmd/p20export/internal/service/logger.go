@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
@@ -24,8 +23,7 @@ const (
 	// LogComplete means that the event log has the whole stream.
 	LogComplete = "complete"
 	// LogNone means that the capture has nothing to append: it has no event, it is a failed
-	// request, nothing names its thread, the thread was deleted, or its content coding
-	// was cut off.
+	// request, nothing names its thread, or the thread was deleted.
 	LogNone = "none"
 	// LogFailed means that the capture could not be appended, although the event log can
 	// be used: the capture is damaged or cannot be read, or the log has other entries.
@@ -284,8 +282,7 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 	case events.failed != nil, have.Ended, errors.Is(err, fs.ErrNotExist): // somebody may have removed it
 		return "", nil
 	}
-	empty, cut := l.look(in)
-	if empty && have.Entries == 0 { // a crash can take all events from a capture, but not from the log
+	if l.empty(in) && have.Entries == 0 { // a crash can take all events from a capture, but not from the log
 		return LogNone, nil
 	}
 	row := transfer.Import(l.ctx, events, in, settings)
@@ -310,7 +307,7 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 			l.log.Warn("captures without a thread are not appended to the event log", "capture", name)
 		})
 		return LogNone, about
-	case row.Nothing() || cut && finding.Has(row.Findings, finding.CodingDamaged):
+	case row.Nothing():
 		return LogNone, about
 	case row.Verdict == project.Failed:
 		return logUnreadable, about
@@ -322,21 +319,18 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 	return LogComplete, []any{"entries", appended}
 }
 
-// look reports whether a capture has no event or is that of a failed request, and whether
-// its response was cut off.
-func (l *Logger) look(in *inputs.Input) (empty, cut bool) {
+// empty reports whether a capture has no event or is that of a failed request.
+func (l *Logger) empty(in *inputs.Input) bool {
 	c, err := in.Open(l.ctx)
 	if err != nil {
-		return false, false // Import says what is wrong
+		return false // Import says what is wrong
 	}
 	defer c.Close()
-	m := c.Manifest()
-	cut = m.End != capture.EndEOF
-	if m.Source.Status != nil && !isSuccess(*m.Source.Status) {
-		return true, cut
+	if m := c.Manifest(); m.Source.Status != nil && !isSuccess(*m.Source.Status) {
+		return true
 	}
 	_, err = c.Next()
-	return err == io.EOF, cut
+	return err == io.EOF || c.CodingCut()
 }
 
 // isSuccess reports whether a response with the status contains events of an agent.

@@ -279,29 +279,6 @@ func TestLoggerFailures(t *testing.T) {
 	}
 }
 
-// A response with a content coding that was cut off is not damaged.
-func TestLoggerCodingCutOff(t *testing.T) {
-	t.Parallel()
-	r := record(t, memory.New(), func(w http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		_, _ = io.WriteString(z, run())
-		_ = z.Flush()
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}, nil)
-	r.logger.backlog.missed = false // the search at the start could find the capture too
-	r.logger.Start()
-	_, _ = io.Copy(io.Discard, r.post(t, "/").Body)
-	<-r.ended
-	r.logger.Finish(t.Context())
-	if r.seen.of(LogNone) != 1 || r.seen.of(LogFailed) != 0 {
-		t.Errorf("%v\n%s", r.seen.counts, r.seen.text.String())
-	}
-}
-
 // After a power failure, the log can have more of a stream than the capture that was
 // recovered. Nothing of it is lost, and the stream ends after it.
 func TestLoggerPowerFailure(t *testing.T) {
