@@ -65,7 +65,8 @@ unfinished.
 
 With --freeze, closed captures are also frozen into OUT, beginning with those
 that are already in DIR. This never affects the traffic; failures are only
-logged.
+logged. Captures that were refused are listed in OUT.refused, and tried again
+only if they, the settings or the program have changed.
 
 With --store, what is recorded is also appended to an event log, which other
 programs can follow: events while they arrive, and the rest when the capture is

@@ -25,12 +25,14 @@ const (
 
 // Freezer freezes the captures of a store in the background: first those that are in it,
 // then those that are closed. It freezes one capture at a time, to leave the processors to
-// the traffic.
+// the traffic. Captures in the store that it has refused are not tried again, unless they,
+// the settings or the program have changed.
 type Freezer struct {
 	store    *Store
 	settings freeze.Settings
 	log      *slog.Logger
 	count    func(project.Verdict)
+	refused  *refusals
 
 	mu      sync.Mutex
 	waiting []string
@@ -53,8 +55,11 @@ func NewFreezer(store *Store, s freeze.Settings, log *slog.Logger, count func(pr
 	f.ctx, f.stop = context.WithCancel(atomicfile.WithOnWait(context.Background(), func(dir string) {
 		log.Warn("waiting for another program that is writing to the directory", "directory", dir)
 	}))
-	_, err := f.batch(nil)
-	return f, err
+	if _, err := f.batch(nil); err != nil {
+		return nil, err
+	}
+	f.refused = newRefusals(store, s, log)
+	return f, nil
 }
 
 // batch freezes captures.
@@ -82,6 +87,7 @@ func (f *Freezer) Start() { go f.run() }
 
 func (f *Freezer) run() {
 	defer close(f.ended)
+	defer f.refused.close()
 	for last := false; ; {
 		for f.hasWork() && f.ctx.Err() == nil {
 			rows, err := f.batch(f.captures())
@@ -93,6 +99,7 @@ func (f *Freezer) run() {
 				for _, row := range rows {
 					f.report(row)
 				}
+				f.refused.add(rows)
 			}
 		}
 		if last {
@@ -154,13 +161,23 @@ func (f *Freezer) captures() iter.Seq2[*inputs.Input, error] {
 	}
 }
 
-// search passes the names of the closed captures in the store to pass, and reports whether
-// to go on.
+// search passes the names of the closed captures in the store to pass, without those that
+// were refused, and reports whether to go on.
 func (f *Freezer) search(pass func(name string) bool) bool {
+	refused := 0
+	defer func() {
+		if refused > 0 {
+			f.log.Info("captures that were refused before are not frozen again", "captures", refused, "file", f.refused.path)
+		}
+	}()
 	for name, err := range f.store.closed("") {
 		if err != nil {
 			f.log.Error("cannot list the captures to freeze", "error", err)
 			return true
+		}
+		if f.refused.has(name) {
+			refused++
+			continue
 		}
 		if !pass(name) {
 			return false
