@@ -10,9 +10,15 @@ import (
 // is none. White space, escaped line ends and tabs, and backslashes directly before
 // the trace belong to it. Only the shapes of rule A26 are recognized, and only in the
 // first 8,192 code points of s.
-func IndexStackTrace(s string) int {
+func IndexStackTrace(s string) int { return indexTrace(s, traces()) }
+
+// IndexFirstStackTrace is like IndexStackTrace, but recognizes only the first shapes of
+// rule A26. Earlier versions of the projections do not know the shapes that were added.
+func IndexFirstStackTrace(s string) int { return indexTrace(s, firstTraces()) }
+
+func indexTrace(s string, traces *regexp.Regexp) int {
 	s = Prefix(s, maxTraceText)
-	at := traces().FindStringIndex(s)
+	at := traces.FindStringIndex(s)
 	if at == nil {
 		return -1
 	}
@@ -34,18 +40,26 @@ func trimGap(s string) string {
 	}
 }
 
-// traces matches any of the shapes.
-var traces = sync.OnceValue(func() *regexp.Regexp {
+// traces matches any of the shapes, and firstTraces any of the first ones.
+var (
+	traces      = sync.OnceValue(func() *regexp.Regexp { return anyOf(traceShapes) })
+	firstTraces = sync.OnceValue(func() *regexp.Regexp { return anyOf(traceShapes[:firstShapes]) })
+)
+
+// firstShapes is the number of shapes that A26 had first. Others were added at the end.
+const firstShapes = 25
+
+func anyOf(list [][2]string) *regexp.Regexp {
 	var parts, shapes []string
 	for _, p := range traceParts {
 		parts = append(parts, "<"+p[0]+">", p[1])
 	}
 	fill := strings.NewReplacer(parts...)
-	for _, s := range traceShapes {
+	for _, s := range list {
 		shapes = append(shapes, "(?:"+fill.Replace(s[1])+")")
 	}
 	return regexp.MustCompile(strings.Join(shapes, "|"))
-})
+}
 
 // traceParts are named expressions that the shapes share. In a shape, <GAP> stands for
 // the expression named GAP.
@@ -90,4 +104,7 @@ var traceShapes = [][2]string{
 	{".NET", `<AT><NAME>\([^()\n\r]*\)<GAP>at <NAME>\(`},
 	{".NET", `<AT>[^\t-\r ()]+ ?\([^()\n\r]*\) \[0x[0-9a-f]+\] in[ ]`},
 	{".NET", `--- End of (?:inner exception )?stack trace`},
+	{"Rust", `thread \\*'[^'\n\r]*' (?:\([0-9]+\) )?panicked at [^\n\r]*\.rs:[0-9]+:[0-9]+`},
+	{"Java", `[^\t-\r ()\[,;\\]{1,256}\.[^\t-\r ()\[,;.\\]{1,256}\(<SOURCE>:[0-9]+\)(?:,|;)(?:<GAP>)?[^\t-\r ()\[,;\\]+\(<SOURCE>:[0-9]+\)`},
+	{".NET", `<AT><NAME>\([^()\n\r]*\)(?:<GAP>)?(?:,|;|\|)(?:<GAP>)?at <NAME>\(`},
 }

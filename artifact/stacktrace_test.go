@@ -38,6 +38,8 @@ func TestStackTrace(t *testing.T) {
 			"at file:///a/b.mjs:3:5 at F.g (node:internal/a:3:5)", "at /a/b.js:3:5 at new F (/a/c.js:3:5)",
 			"/home/a/main.go:3 +0x1d", "goroutine 1 [running]:", "a/b.(*T).F /a/b.go:3 a/b.main /a/b.go:5",
 			"stack backtrace:", "0: a::b at ./src/main.rs:3:5", "0: begin_unwind at /rustc/a.rs:3:5", "0: <A as B>::f at a.rs:3:5", "0: 0x558abfae451a - a::b", `Backtrace [{ fn: "a::b"`,
+			"thread 'main' panicked at src/main.rs:4:5: boom", "thread 'main' (7) panicked at src/main.rs:4:5:", "thread 'a b' panicked at 'boom', src/main.rs:4:5", `thread \'main\' panicked at src/main.rs:4:5`,
+			"a.B.c(B.java:3), d.E.f(E.kt:4)", "a.b/c.D.e(D.java:3);d.E.f(E.kt:4)", "at A.B(), at C.D(Int32 n)", "at A.B() | at C.D(Int32 n)",
 			"at A.B(String x) in /a/b.cs:line 3", "at A.B() at C.D(Int32 n)", "--- End of stack trace from previous location ---",
 		} {
 			if got := artifact.IndexStackTrace(before + gap + trace); got != len(before) {

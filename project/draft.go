@@ -237,7 +237,7 @@ func (d *draft) truncateError(s string, limit func(artifact.Limits) int) (short 
 	short = artifact.Prefix(short, limit(artifact.V1.Limits()))
 	if d.settings.cutsStackTraces() {
 		// The control character may be the line end before the trace.
-		if at := artifact.IndexStackTrace(s); at >= 0 && at <= len(short) {
+		if at := d.settings.indexStackTrace(s); at >= 0 && at <= len(short) {
 			short, why = s[:at], finding.ErrorStackTrace
 		}
 	}
@@ -257,7 +257,7 @@ func (d *draft) withCutHint(f finding.Finding, text string, needed bool) finding
 	if f.Code != finding.ControlCharacter && f.Code != finding.ErrorStackTrace {
 		return f
 	}
-	rest, traced := text, artifact.IndexStackTrace(text)
+	rest, traced := text, d.settings.indexStackTrace(text)
 	if traced >= 0 {
 		rest = text[:traced]
 	}
@@ -280,12 +280,27 @@ func (d *draft) withCutHint(f finding.Finding, text string, needed bool) finding
 // under the Assay profile.
 func (d *draft) validate(data []byte) (own, assay []finding.Finding) {
 	own, assay = artifact.FindingsByProfile(data)
-	other := func(f finding.Finding) bool { return !d.settings.enforces(f.Rule) }
+	other := func(f finding.Finding) bool { return !d.enforces(f) }
 	assay = slices.DeleteFunc(assay, other)
 	if d.settings.Profile == artifact.Assay {
 		return assay, assay
 	}
 	return slices.DeleteFunc(own, other), assay
+}
+
+// enforces reports whether the version of the projection has the rule of a finding about
+// the artifact, and its shapes of stack traces.
+func (d *draft) enforces(f finding.Finding) bool {
+	if f.Rule == "A26" {
+		text := d.artifact.ErrorMessage
+		if f.Pointer == "/error_code" {
+			text = d.artifact.ErrorCode
+		}
+		if d.settings.indexStackTrace(text) < 0 {
+			return false
+		}
+	}
+	return d.settings.enforces(f.Rule)
 }
 
 // relocate converts a finding about a value of the artifact to a finding about

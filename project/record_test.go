@@ -64,7 +64,7 @@ func TestRecordSpelling(t *testing.T) {
   "predicate": {
     "projection": {
       "name": "emitted-snapshot-text",
-      "version": 2,
+      "version": 3,
       "snapshot": "last",
       "origin": "emitted"
     },
@@ -246,7 +246,7 @@ func TestRecordLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec = record.New(built.out, built.run, s, tool)
-	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 3, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
+	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 4, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
 		t.Errorf("%+v %v", rec.Predicate.Projection, rec.Predicate.Events)
 	}
 }
@@ -325,17 +325,17 @@ func TestRecordSame(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	var s project.Settings
-	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Version: 2, Snapshot: "only", Profile: "v1"}) {
+	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Version: 3, Snapshot: "only", Profile: "v1"}) {
 		t.Errorf("%+v %v", s, err)
 	}
-	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}, {Version: 1}, {Projection: "emitted-snapshot-text", Version: 1}, {Projection: "folded-stream", Version: 1}, {Projection: "folded-stream", Version: 3}} {
+	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}, {Version: 1}, {Projection: "emitted-snapshot-text", Version: 1}, {Projection: "folded-stream", Version: 1}, {Projection: "folded-stream", Version: 4}} {
 		if err := ok.Normalize(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, bad := range []project.Settings{
 		{Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "1"}, {Projection: "emitted-snapshot", Snapshot: "first"},
-		{Projection: "emitted"}, {Version: 3}, {Version: -1}, {Projection: "folded-stream", Version: 4}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
+		{Projection: "emitted"}, {Version: 4}, {Version: -1}, {Projection: "folded-stream", Version: 5}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
 		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
 	} {
 		if err := bad.Normalize(); err == nil {
@@ -352,7 +352,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q: %q", sel, got)
 		}
 	}
-	newest := map[project.Name]int{"emitted-snapshot": 2, "emitted-snapshot-text": 2, "folded-stream": 3}
+	newest := map[project.Name]int{"emitted-snapshot": 3, "emitted-snapshot-text": 3, "folded-stream": 4}
 	for _, n := range project.Names() {
 		if got, err := project.ParseName(string(n)); err != nil || got != n || n.Version() != newest[n] || project.HasVersion(n, newest[n]+1) || project.HasVersion(n, 0) {
 			t.Errorf("%s: %v", n, err)

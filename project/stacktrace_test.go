@@ -170,3 +170,35 @@ func TestStackTraceProperty(t *testing.T) {
 		}
 	})
 }
+
+// Versions before those shapes were added to A26 neither cut nor refuse a text with one of
+// them. The newest versions do.
+func TestAddedShapes(t *testing.T) {
+	for _, message := range []string{
+		"it broke: thread 'main' panicked at src/main.rs:4:5: boom",
+		"it broke: a.B.c(B.java:3), d.E.f(E.kt:4)",
+		"it broke: Error at A.B(), at C.D()",
+	} {
+		for name, newest := range map[project.Name]int{project.EmittedSnapshot: 3, project.EmittedSnapshotText: 3, project.FoldedStream: 4} {
+			for _, version := range []int{newest - 1, newest} {
+				events := []string{started, snapshot(user), runError(message, "E1")}
+				if name == project.FoldedStream {
+					events[1] = chunk(`"messageId":"a"`, `"delta":"Hello"`)
+				}
+				r := projectRun(t, project.Settings{Projection: name, Version: version}, `{"messages":[]}`, events...)
+				switch {
+				case version < newest:
+					if r.out == nil || r.out.Artifact.ErrorMessage != message {
+						t.Errorf("%s@%d: %+v %v", name, version, r.out, formatFindings(r.findings))
+					}
+				case name == project.EmittedSnapshot:
+					if diff := cmp.Diff([]string{"error_stack_trace #2 /message"}, formatFindings(r.findings)); diff != "" || r.out != nil {
+						t.Errorf("%s@%d: %s", name, version, diff)
+					}
+				case r.out == nil || !strings.HasPrefix(message, r.out.Artifact.ErrorMessage) || len(r.out.Artifact.ErrorMessage) >= len(message) || !finding.Has(r.findings, finding.ErrorStackTrace) && len(r.out.Omissions) == 0:
+					t.Errorf("%s@%d: %+v %v", name, version, r.out, formatFindings(r.findings))
+				}
+			}
+		}
+	}
+}

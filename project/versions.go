@@ -1,5 +1,7 @@
 package project
 
+import "github.com/p20export/p20export/artifact"
+
 // A projection gets a new version when its output changes. The older versions are
 // kept so that their records still verify. This file contains all differences between
 // versions.
@@ -7,9 +9,9 @@ package project
 // Version returns the newest version of the projection, which is the default.
 func (n Name) Version() int {
 	if n == FoldedStream {
-		return 3
+		return 4
 	}
-	return 2
+	return 3
 }
 
 // HasVersion reports whether this program has version v of the named projection.
@@ -37,6 +39,14 @@ func (s Settings) comparesStream() bool {
 // leading line ends.
 func (s Settings) cutsStackTraces() bool {
 	return s.atLeast(EmittedSnapshotText, 2) || s.atLeast(FoldedStream, 3)
+}
+
+// indexStackTrace returns the byte index of the first stack trace in an error text, or -1.
+func (s Settings) indexStackTrace(text string) int {
+	if s.Version == s.Projection.Version() {
+		return artifact.IndexStackTrace(text)
+	}
+	return artifact.IndexFirstStackTrace(text)
 }
 
 // enforces reports whether the artifact must satisfy a rule of the contract. Older

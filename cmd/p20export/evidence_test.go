@@ -21,10 +21,10 @@ import (
 // compact must not change them. A commit that changes the contract or a projection also
 // changes the digest here, by hand, and gives the reason in its body.
 var evidence = map[string]string{
-	"contract":  "d2813a1d8d71d97ee791ed6a6d08f2a48e22ca1e7a427d00e106658106f443cf",
-	"vectors":   "0d14cfc60679a6d1df6465bae44b2ee15d8c82b44f797ef2efe4654d9139448f",
-	"sample":    "740cae79ddc8d6afdad2cc0f1bf2aa0f7a25a28f8919c561cc3d08e428a010a0",
-	"artifacts": "0d68b0363e837a1c4707b16d0926f0fead02aea1b583d67f3cadc5c58abb04eb",
+	"contract":  "2fb9840f2100f42dde14dc33511a51dc0f9fb846bd067e4fdb0ca8865a7730f6",
+	"vectors":   "8f31d816fbd2200442754c33fb8eb177035605a6e7504cfab32c44e93b4b202f",
+	"sample":    "6f29709fa29fa78192ec4c3ec879fd33245ba7326f31a0fba02c1c4e5f8c4242",
+	"artifacts": "97b2266b816aade5a431d6b61044fda76d44e42f9b3301405aa4425be08a62be",
 }
 
 func TestEvidenceUnchanged(t *testing.T) {

@@ -63,7 +63,7 @@ emitted-snapshot refuses the run and the other projections warn.
 emitted-snapshot also refuses an error text that contains a stack trace of a
 known format; the others cut the text before it.
 
-Records name a projection with its version, for example folded-stream@3. Records
+Records name a projection with its version, for example folded-stream@4. Records
 of earlier versions still verify.
 
 The times in an artifact are those of its events (timestamps in milliseconds,

@@ -77,8 +77,8 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 			t.Fatal(err)
 		}
 		aside := string(good)
-		another := -1 // offset of a flip that results in another version with the same output
-		if p == project.FoldedStream && file == stated {
+		another := -1                                    // offset of a flip that results in another version with the same output
+		if p != project.FoldedStream && file == stated { // 3 and 2 differ in one bit
 			another = strings.Index(aside, `"version": 3`) + len(`"version": `)
 		}
 		from := strings.Index(aside, `"tool": {`) + len(`"tool": {`)
@@ -125,6 +125,9 @@ var made = map[string]struct {
 	"emitted-operator":     {"emitted-snapshot@1", "../../discovery/drift/captures/adk-0.4.0/three-turns-3/response.sse"},
 	"emitted-text":         {"emitted-snapshot-text@1", "../../discovery/drift/captures/adk-0.4.0/state-change"},
 	"emitted-text-tool":    {"emitted-snapshot-text@1", "../../discovery/captures/adk/backend-tool"},
+	"traced":               {"emitted-snapshot@2", earlier + "/traced.ndjson"},
+	"traced-folded":        {"folded-stream@3", earlier + "/traced-streamed.ndjson"},
+	"traced-text":          {"emitted-snapshot-text@2", earlier + "/traced.ndjson"},
 	"failed":               {"folded-stream@1", earlier + "/failed"},
 	"folded":               {"folded-stream@2", "../../discovery/captures/agno/two-agents"},
 	"folded-failed":        {"folded-stream@2", "../../discovery/captures/adk/model-error"},
@@ -184,7 +187,7 @@ func TestVerifyFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]project.Verdict{"2": project.Differs, "3": project.Differs, "4": project.Unverifiable, "0": project.Unverifiable} {
+	for version, want := range map[string]project.Verdict{"2": project.Differs, "3": project.Differs, "4": project.Differs, "5": project.Unverifiable, "0": project.Unverifiable} {
 		other := filepath.Join(t.TempDir(), "input"+record.Suffix)
 		if err := os.WriteFile(other, []byte(strings.Replace(string(stated), `"version": 1`, `"version": `+version, 1)), 0o644); err != nil {
 			t.Fatal(err)

@@ -50,6 +50,13 @@ var realTraces = []struct{ name, trace string }{
 	{"rust-debug", `boom Backtrace [{ fn: "t::bt", file: "./src/main.rs", line: 2 }, { fn: "t::main", file: "./src/main.rs", line: 8 }]`},
 	{"rust-alternate", "boom Backtrace [\n    { fn: \"t::bt\", file: \"./src/main.rs\", line: 2 },\n    { fn: \"t::main\", file: \"./src/main.rs\", line: 9 },\n]"},
 
+	{"rust-panic", "boom: thread 'main' panicked at src/main.rs:4:5: index out of bounds"},
+	{"rust-panic-id", "thread 'tokio-runtime-worker' (25290) panicked at /app/my agent/src/main.rs:4:81:\nindex out of bounds"},
+	{"rust-panic-old", "thread '<unnamed>' panicked at 'index out of bounds: the len is 0', src/main.rs:4:5"},
+
+	{"java-commas", "java.lang.IllegalStateException: boom, com.example.Main.f(Main.java:4), com.example.Main.main(Main.java:7)"},
+	{"dotnet-commas", "System.Exception: boom, at Example.Store.Open(String name), at Example.Program.Main()"},
+	{"dotnet-bars", "System.Exception: boom | at Example.Store.Open(String name) | at Example.Program.Main()"},
 	{"dotnet", "System.NullReferenceException: Object reference not set to an instance of an object.\n   at Example.Store.Open(String name) in C:\\Example\\Store.cs:line 28\n   at Example.Program.<Main>$(String[] args) in C:\\Example\\Program.cs:line 10\n"},
 	{"dotnet-inner", "System.ApplicationException: worse\n ---> System.InvalidOperationException: boom\n   at System.Collections.Generic.List`1.Enumerator.MoveNextRare()\n   at Example.Inner`1.Second[T](T& value) in /app/Inner.cs:line 67\n   --- End of inner exception stack trace ---\n   at Example.Program.Main()\n"},
 	{"dotnet-async", "System.Exception: boom\n   at Example.Program.<Load>d__2.MoveNext()\n--- End of stack trace from previous location where exception was thrown ---\n   at System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw()\n   at System.Runtime.CompilerServices.TaskAwaiter.HandleNonSuccessAndDebuggerNotification(Task task)\n"},
@@ -66,11 +73,12 @@ var shapes = []string{
 	"goroutine 7 [select]:", "proc.go:290 +0x1d", `main.f\n\t/a/b.go:3`, "main.f /a/b.go:3 main.g /a/b.go:5",
 	"Stack backtrace:", `boom\n at src/a.rs:3`, "7:   0x558abfae451a - a", "7: a::b at a.rs:3:5", "Backtrace [{ fn: x",
 	"it failed at async T C.D(E f) in g.cs:line 3", "at A.B(C d)", "it failed at A.B() at C.D(E f)", "it failed at A.B (C d) [0x00012] in g", "--- End of stack trace",
+	"thread 'a' panicked at a.rs:3:5", "a.B(C.java:3),d(E.kt:5)", "it failed at A.B(C d); at C.D(E f)",
 }
 
 // ordinary are error texts with places, times and functions that are not stack traces.
 var ordinary = []string{
-	"panicked at src/main.rs:2:5", "thread 'main' panicked at src/main.rs:2:5: index out of bounds", "line 3, column 5", "Timeout at 10:15:30", "Timeout  at 10:15:30", "at 10:15:30 the server stopped",
+	"panicked at src/main.rs:2:5", "thread 'main' panicked at startup", "line 3, column 5", "Timeout at 10:15:30", "Timeout  at 10:15:30", "at 10:15:30 the server stopped",
 	"Failed at startup (10:15:30)", "Failed at noon (2026/01/31 10:15:30)", "Failed at 2026-01-31T10:15:30Z (UTC 10:15:30)", "Unexpected token } in JSON at position 5", `Unexpected token 'a', "abc" is not valid JSON`,
 	"Expected property name or '}' in JSON at position 1 (line 1 column 2)", "yaml: line 3: mapping values are not allowed in this context", `while parsing a block mapping in "config.yaml", line 3, column 5`,
 	"bad indentation of a mapping entry (3:5)", "/app/config.yaml:3:5: bad indentation", "./main.go:10:5: undefined: x", "main.go:10: open /etc/x: permission denied", "invalid syntax (app.py, line 3)",
@@ -86,6 +94,9 @@ var ordinary = []string{
 	"TRACEBACK (MOST RECENT CALL LAST)", "AT f (/a/b.js:3:5)", "traceback (most recent call last)", "cat f (/a/b.js:3:5)", "at f (/a/b.js:٣:٥)", "it failed at f(/a/b.js:3:5)", "boom\u00a0\u00a0at /a/b.js:3:5", "boom\u2028at /a/b.js:3:5",
 	"goroutine ٣ [running]:", "goroutine 3 [running]", "main.go:3 + 0x1d", "0: 0x - a", "stack\u00a0backtrace:", "in a.cs:line 3",
 	"Checksum mismatch in block 3: 0xdeadbeef - expected 0xcafebabe", "exception 2: 0x83 - illegal data address", "step 3: f at a.rs:3",
+	"thread 'main' panicked at src/main.rs:2", "thread main panicked at src/main.rs:2:5", "thread 'main' panicked at 10:15:30", "the thread 'main' panicked; see src/main.rs:2:5", "thread 'main' (the first) panicked at src/main.rs:2:5",
+	"errors in build (Foo.java:3), test (Bar.java:5)", "see Foo.run(Foo.java:3) and Foo.stop(Foo.java:5)", "Main.main(Main.java:7) failed twice", "com.example.Main.f(Main.java:4), and 3 more", "javac(Foo.java:3), lint(Bar.java:5)",
+	"boom at Example.Program.Main()", "failed at Tool.run(input), at Tool.stop", "failed at Tool.run(input), then at Tool.stop(input)", "failed at run(input), at stop(input)",
 }
 
 // inJSON returns a text as a JSON string in canonical form.

@@ -275,8 +275,12 @@ var traces = []string{
 	"goroutine 18 gp=0xc000 m=3 mp=0x1 [select, 2 minutes]:",
 	"thread 'main' panicked at src/main.rs:2:5:\nboom\nstack backtrace:\n   0: rust_begin_unwind\n             at /rustc/1/library/std/src/panicking.rs:645\n   1: 0x55d0 - main",
 	"System.InvalidOperationException: boom\n   at Agent.Run(String name) in /app/Agent.cs:line 12\n   at Program.Main()\n--- End of stack trace from previous location ---\n   at Agent.Step()",
-	// These are not stack traces.
 	"thread 'main' panicked at src/main.rs:2:5: boom",
+	"boom, com.example.Agent.run(Agent.java:12), Agent.step(Agent.kt:3)",
+	"boom at Agent.Run(String name), at Program.Main()",
+	// These are not stack traces.
+	"thread 'main' panicked at startup; see src/main.rs:2:5",
+	"Agent.run(Agent.java:12) failed, at Agent.Step() too",
 	"look at run (step 12:5)",
 	"it failed at agent.js:12:5",
 	"File agent.py, line 12, in run",

@@ -1,7 +1,7 @@
 """Sections 7, 12 and 15 of the projections: projects a run.
 
-The versions are emitted-snapshot@2, emitted-snapshot-text@2 and
-folded-stream@3.
+The versions are emitted-snapshot@3, emitted-snapshot-text@3 and
+folded-stream@4.
 """
 
 from . import artifact

@@ -43,6 +43,9 @@ Rust        Backtrace \[(?:<GAP>)?\{ fn:[ ]
 .NET        <AT><NAME>\([^()\n\r]*\)<GAP>at <NAME>\(
 .NET        <AT>[^\t-\r ()]+ ?\([^()\n\r]*\) \[0x[0-9a-f]+\] in[ ]
 .NET        --- End of (?:inner exception )?stack trace
+Rust        thread \\*'[^'\n\r]*' (?:\([0-9]+\) )?panicked at [^\n\r]*\.rs:[0-9]+:[0-9]+
+Java        [^\t-\r ()\[,;\\]{1,256}\.[^\t-\r ()\[,;.\\]{1,256}\(<SOURCE>:[0-9]+\)(?:,|;)(?:<GAP>)?[^\t-\r ()\[,;\\]+\(<SOURCE>:[0-9]+\)
+.NET        <AT><NAME>\([^()\n\r]*\)(?:<GAP>)?(?:,|;|\|)(?:<GAP>)?at <NAME>\(
 """
 
 

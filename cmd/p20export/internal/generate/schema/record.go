@@ -132,8 +132,8 @@ func projection(s *jsonschema.Schema) {
 			Else: property("origin", equalTo(project.Emitted, "The run emitted the snapshot.")),
 		},
 		{
-			If:   property("name", equalTo(project.FoldedStream, "This projection has three versions.")),
-			Else: property("version", &jsonschema.Schema{Enum: upTo(project.EmittedSnapshot.Version()), Description: "The other two projections have two versions."}),
+			If:   property("name", equalTo(project.FoldedStream, "This projection has four versions.")),
+			Else: property("version", &jsonschema.Schema{Enum: upTo(project.EmittedSnapshot.Version()), Description: "The other two projections have three versions."}),
 		},
 		{
 			If:   property("name", equalTo(project.EmittedSnapshotText, "One of several snapshots can be selected.")),
