@@ -3,8 +3,10 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
 	"github.com/p20export/p20export/store/sqlite"
 )
 
@@ -295,4 +298,44 @@ func TestReaderBytes(t *testing.T) {
 	same(t, p.server.Stats().Bytes, 0)
 	p.stop()
 	start(t, log, nil, serve.Settings{}).post("/threads/t/connect", input("t", "x")).event()
+}
+
+// A tenant whose requests wait for agents that do not answer leaves memory to others.
+func TestBodiesOfTenants(t *testing.T) {
+	t.Parallel()
+	const most = 64 << 10
+	a := newAgent(t)
+	p := start(t, memory.New(), a, serve.Settings{Guard: serve.GuardSettings{
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxRequestBytes: most, BodyBytes: 4 * most,
+	}})
+	large := func(thread string) string {
+		body := input(thread, "r")
+		return body[:len(body)-1] + strings.Repeat(" ", most-len(body)) + "}"
+	}
+	refused := make(chan int, 5)
+	for i := range 5 {
+		q, err := http.NewRequestWithContext(t.Context(), "POST", p.url+"/agents/a", strings.NewReader(large(fmt.Sprint("t", i))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header = http.Header{"Content-Type": {"application/json"}, "P20export-Tenant": {"ann"}}
+		go func() {
+			if response, err := http.DefaultClient.Do(q); err == nil { // otherwise the test has ended
+				refused <- response.StatusCode
+				response.Body.Close()
+			}
+		}()
+	}
+	same(t, <-refused, http.StatusServiceUnavailable)
+	answers := make(chan *answer)
+	go func() { answers <- p.post("/agents/a", large("t"), "P20export-Tenant", "bob") }()
+	for {
+		c := a.next()
+		if !strings.Contains(c.body, `"t"`) {
+			continue // that of the other tenant is not answered
+		}
+		c.accept()
+		break
+	}
+	same(t, (<-answers).status, http.StatusOK)
 }

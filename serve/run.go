@@ -58,15 +58,17 @@ func (s *Server) run(q *request) {
 	a, err := active.Begin(q.Context(), runs.Request{
 		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),
 	})
-	if err == nil {
+	if err == nil && a.Started {
 		// The run has the body until the agent answers, even if the client leaves.
 		go func() {
 			defer release()
 			_ = a.Head(context.WithoutCancel(q.Context()))
 		}()
-		err = a.Head(q.Context())
 	} else {
-		release()
+		release() // the body was only compared with that of the run
+	}
+	if err == nil {
+		err = a.Head(q.Context())
 	}
 	var refused *proxy.Refused
 	switch {

@@ -71,7 +71,7 @@ func (g *Guard) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, o
 // the request. The context is that of the request.
 func KeepBody(ctx context.Context) (release func()) {
 	a := admitted(ctx)
-	kept := &admission{guard: a.guard, bytes: a.bytes}
+	kept := &admission{guard: a.guard, tenant: a.tenant, bytes: a.bytes}
 	a.bytes = 0
 	return sync.OnceFunc(kept.release)
 }
@@ -90,8 +90,7 @@ func (a *admission) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 			return nil, err
 		}
 		n, err := io.CopyN(&body, from, readBytes)
-		a.bytes -= readBytes - n
-		g.bodies.Add(n - readBytes)
+		a.give(readBytes - n)
 		if err == io.EOF { // the server then reads from the connection to see when the client leaves
 			return body.Bytes(), c.SetReadDeadline(time.Time{})
 		}
@@ -101,12 +100,36 @@ func (a *admission) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	}
 }
 
-// reserve reserves memory for n bytes of a body, if there is any.
+// reserve reserves memory for n bytes of a body, if there is any, and if the tenant leaves
+// half of it to others.
 func (a *admission) reserve(n int64) bool {
-	if a.guard.bodies.Add(n) > a.guard.settings.BodyBytes {
-		a.guard.bodies.Add(-n)
+	g := a.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	most := g.settings.BodyBytes
+	if g.authenticates() {
+		most = max(most/2, g.settings.MaxRequestBytes)
+	}
+	if g.bodyBytes+n > g.settings.BodyBytes || g.bodies[a.tenant]+n > most {
 		return false
 	}
+	g.bodyBytes += n
+	g.bodies[a.tenant] += n
 	a.bytes += n
 	return true
+}
+
+// give gives back n bytes.
+func (a *admission) give(n int64) {
+	if n == 0 {
+		return
+	}
+	g := a.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a.bytes -= n
+	g.bodyBytes -= n
+	if g.bodies[a.tenant] -= n; g.bodies[a.tenant] == 0 {
+		delete(g.bodies, a.tenant)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/p20export/p20export/internal/hostcheck"
@@ -41,7 +40,8 @@ type Settings struct {
 	AllowedOrigins []string
 	// MaxRequestBytes limits a body.
 	MaxRequestBytes int64
-	// BodyBytes limits the memory of all bodies of requests that are being served.
+	// BodyBytes limits the memory of all bodies of requests that are being served. If there
+	// are several tenants, one may have half of it, or one body of MaxRequestBytes.
 	BodyBytes int64
 	// MaxReaders limits the number of open readers, and MaxTenantReaders those of one
 	// tenant.
@@ -88,11 +88,12 @@ type Guard struct {
 	settings Settings
 	tokens   *tokenFile // nil if there are no tokens
 	bearers  *bearers   // of the tokens
-	bodies   atomic.Int64
 
-	mu      sync.Mutex
-	readers map[string]int // by tenant
-	reading int
+	mu        sync.Mutex
+	readers   map[string]int // by tenant
+	reading   int
+	bodies    map[string]int64 // bytes by tenant
+	bodyBytes int64            // of all tenants
 }
 
 // New returns a Guard. It reads the token file, and returns an error that matches ErrTokens
@@ -107,7 +108,7 @@ func New(s Settings) (*Guard, error) {
 		}
 	}
 	s.normalize()
-	g := &Guard{settings: s, readers: map[string]int{}}
+	g := &Guard{settings: s, readers: map[string]int{}, bodies: map[string]int64{}}
 	if s.TokenFile != "" {
 		var err error
 		if g.tokens, err = openTokens(s.TokenFile, s.Logger); err != nil {
@@ -225,10 +226,7 @@ type admissionKey struct{}
 func admitted(ctx context.Context) *admission { return ctx.Value(admissionKey{}).(*admission) }
 
 // release gives back the memory of the body.
-func (a *admission) release() {
-	a.guard.bodies.Add(-a.bytes)
-	a.bytes = 0
-}
+func (a *admission) release() { a.give(a.bytes) }
 
 // Tenant returns the tenant of a request that Wrap accepted. Its context is ctx.
 func Tenant(ctx context.Context) string {

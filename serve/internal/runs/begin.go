@@ -31,7 +31,9 @@ type Attachment struct {
 	// Known reports that Head knows whether the agent answers with events. Otherwise another
 	// process runs the agent, and the first event shows it.
 	Known bool
-	run   *run // nil if this process does not run it
+	// Started reports that the request started the run, which uses its body.
+	Started bool
+	run     *run // nil if this process does not run it
 }
 
 // Head waits until it is known whether the agent answers with events. The error is that of
@@ -213,7 +215,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	r.settings.Observer.RunBegan()
 	r.wake(q.Key)
 	go x.work(q)
-	return &Attachment{Stream: x.stream, First: x.first, Known: true, run: x}, nil
+	return &Attachment{Stream: x.stream, First: x.first, Known: true, Started: true, run: x}, nil
 }
 
 // abandonTime limits the time to close a request that may be in the log.
