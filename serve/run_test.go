@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
 )
 
 // same compares what a test got with what it wants.
@@ -93,6 +95,58 @@ func TestUpstreamEnded(t *testing.T) {
 		same(t, answer.text(), "")
 		same(t, p.ended(1), serve.UpstreamEnded)
 	})
+}
+
+// A response with events that begin no run is closed, too, but not one whose run could not
+// start.
+func TestUpstreamWithoutRun(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		failed := `{"type":"RUN_ERROR","message":"no model"}`
+		go func() {
+			for _, event := range []string{step(1), failed} {
+				c := a.next()
+				c.accept()
+				c.send(event)
+				c.end()
+			}
+		}()
+		answer := p.post("/agents/a", input("t", "r"))
+		same(t, answer.event(), "2 "+step(1))
+		if e := answer.event(); !strings.HasPrefix(e, `3 {"type":"RUN_ERROR"`) || !strings.Contains(e, `"code":"p20export.upstream_ended"`) {
+			t.Error(e)
+		}
+		same(t, answer.text(), "")
+		same(t, p.ended(1), serve.UpstreamEnded)
+		answer = p.post("/agents/a", input("t", "s"))
+		same(t, answer.event(), "6 "+failed)
+		same(t, answer.text(), "")
+		same(t, p.ended(2), serve.Finished)
+	})
+}
+
+// An event whose bytes cannot be sent as they are is refused, with the reason.
+func TestUpstreamCarriageReturn(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	p := start(t, memory.New(), a, serve.Settings{})
+	go func() {
+		c := a.next()
+		c.do(func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			fmt.Fprintf(w, "%s\r\n{\"type\":\"CUSTOM\",\r\"name\":\"step\",\"value\":1}\n%s\n", started("t", "r"), finished("t", "r"))
+		})
+		c.end()
+	}()
+	answer := p.post("/agents/a", input("t", "r"))
+	same(t, answer.event(), "2 "+started("t", "r"))
+	if e := answer.event(); !strings.HasPrefix(e, `3 {"type":"RUN_ERROR"`) || !strings.Contains(e, "carriage return") {
+		t.Error(e)
+	}
+	same(t, answer.text(), "")
+	same(t, p.ended(1), serve.UpstreamEnded)
 }
 
 // A second run of a thread is refused while the first is active, and allowed as soon as its

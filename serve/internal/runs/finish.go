@@ -37,8 +37,8 @@ func (c closing) event(at time.Time) []byte {
 }
 
 // finish ends a stream, unless it has ended, and reports whether it did. An open run is
-// closed first, which is reported too. So is a request to which there was no event, if silent
-// is set: its readers learn what happened.
+// closed first, which is reported too. So is a request to which the agent began no run, if
+// silent is set: its readers learn what happened.
 //
 // The last position is read before anything else. If the append succeeds, nothing was
 // appended since, so the stream was still open.
@@ -55,11 +55,16 @@ func finish(ctx context.Context, log store.Log, key store.Key, stream string, c 
 		if err != nil || s.Ended || s.Entries == 0 {
 			return false, false, err
 		}
-		open := silent && s.Entries == 1
-		if !open {
-			if open, err = hasOpenRun(ctx, log, key, stream); err != nil {
+		open, err := hasOpenRun(ctx, log, key, stream)
+		if err != nil {
+			return false, false, err
+		}
+		if silent && !open {
+			begun, err := hasBegun(ctx, log, key, s)
+			if err != nil {
 				return false, false, err
 			}
+			open = !begun
 		}
 		now := time.Now()
 		var entries []store.Entry

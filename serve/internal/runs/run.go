@@ -127,6 +127,12 @@ func (x *run) end(end capture.End, err error) (Outcome, error) {
 			end = capture.EndError
 		}
 	}
+	if lost := x.writer.flush(); lost != nil { // what came with the event that ended the exchange
+		if errors.Is(lost, transfer.ErrEnded) {
+			return x.fenced(), nil
+		}
+		return NotStored, cmp.Or(reason, lost)
+	}
 	var closed bool
 	if lost := x.writer.persist(func(ctx context.Context) (err error) {
 		_, closed, err = finish(ctx, x.runs.log, x.key, x.stream, c, silent, end)
@@ -190,6 +196,9 @@ func (x *run) Accepted(int, http.Header) error {
 
 // Event implements proxy.Receiver.
 func (x *run) Event(data []byte, arrived time.Time) error {
+	if bytes.IndexByte(data, '\r') >= 0 { // readers would get LF (WHATWG HTML §9.2.6)
+		return &proxy.UpstreamError{Reason: "an event has a carriage return outside its strings, which server-sent events cannot carry"}
+	}
 	err := x.writer.event(data, arrived)
 	switch typeOfRun(data) {
 	case envelope.RunStarted:

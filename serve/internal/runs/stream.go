@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/store"
 )
@@ -161,6 +162,25 @@ func hasOpenRun(ctx context.Context, log store.Log, key store.Key, stream string
 	for run, err := range log.Runs(ctx, store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread, Ends: []store.RunEnd{store.Open}}) {
 		if err != nil || run.Stream == stream {
 			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// hasBegun reports whether a stream has an event with which a run begins: RUN_STARTED, or the
+// RUN_ERROR of a run that could not start. It is the first event, if the agent keeps to AG-UI.
+func hasBegun(ctx context.Context, log store.Log, key store.Key, s store.Stream) (bool, error) {
+	for e, err := range log.Read(ctx, key, s.First-1) {
+		if err != nil {
+			return false, err
+		}
+		if e.Stream == s.ID && e.Kind == store.Event {
+			if kind := typeOfRun(e.Data); kind == envelope.RunStarted || kind == envelope.RunError {
+				return true, nil
+			}
+		}
+		if e.Position >= s.Last {
+			break
 		}
 	}
 	return false, nil
