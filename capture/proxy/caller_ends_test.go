@@ -264,7 +264,7 @@ func TestCallerTimeLimits(t *testing.T) {
 		t.Errorf("%s, %v", end, err)
 	}
 	f = newCalls(t, nil)
-	f.caller.patience = 100 * time.Millisecond
+	f.caller.patience = 3 * time.Second // the body has to arrive
 	end, err := f.do(t, t.Context(), upstream+"/refused", &received{})
 	if refused, ok := errors.AsType[*Refused](err); !ok || end != capture.EndLimit || string(refused.Body) != "soon" {
 		t.Errorf("%s, %v", end, err)

@@ -25,7 +25,7 @@ func TestGuardsHTTP2(t *testing.T) {
 	certificate := httptest.NewTLSServer(nil)
 	defer certificate.Close()
 	f := prepare(t, upstream.Listener.Addr().String(), nil)
-	f.proxy.SetPatience(50 * time.Millisecond)
+	f.proxy.SetPatience(3 * time.Second) // also for the bodies that are not slow
 	f.server.TLSConfig = &tls.Config{Certificates: certificate.TLS.Certificates}
 	f.serve()
 	transport := certificate.Client().Transport.(*http.Transport).Clone()

@@ -293,7 +293,7 @@ func TestNetworkUpstream(t *testing.T) {
 				}
 			},
 			upstream:   func(u *side) { u.whole(); u.once("asked"); u.gone() },
-			settings:   func(s *proxy.Settings) { s.Timeout = 50 * time.Millisecond },
+			settings:   func(s *proxy.Settings) { s.Timeout = 3 * time.Second },
 			clientSees: func([]*message) []*message { return own("504") },
 		},
 		{
