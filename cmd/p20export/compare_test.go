@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 )
@@ -122,7 +122,7 @@ func TestCompareSARIF(t *testing.T) {
 			if err := schema.Validate(v); err != nil {
 				t.Errorf("%#v", err)
 			}
-			var log render.SARIFLog
+			var log document.SARIFLog
 			if err := json.Unmarshal(stdout.Bytes(), &log); err != nil {
 				t.Fatal(err)
 			}
@@ -132,12 +132,12 @@ func TestCompareSARIF(t *testing.T) {
 }
 
 // checkCompareSARIF compares a log with the rows of the same runs.
-func checkCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
+func checkCompareSARIF(t *testing.T, log document.SARIFRun, rows []compareRow) {
 	t.Helper()
 	var want, got []string
 	failed := false
 	for _, row := range rows {
-		i := slices.IndexFunc(log.Artifacts, func(a render.SARIFArtifact) bool {
+		i := slices.IndexFunc(log.Artifacts, func(a document.SARIFArtifact) bool {
 			path := strings.TrimPrefix(pathOf(t, a.Location.URI), "file://")
 			if row.Verdict == "missing" { // only in the baseline
 				return strings.HasSuffix(path, ".json")
@@ -156,7 +156,7 @@ func checkCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
 			shown = append(row.Changes, finding.AsWarnings(row.Findings)...)
 		}
 		for _, f := range shown {
-			want = append(want, string(f.Code)+" "+render.SARIFLevel(f.Severity))
+			want = append(want, string(f.Code)+" "+document.SARIFLevel(f.Severity))
 		}
 	}
 	for _, r := range log.Results {
@@ -182,7 +182,7 @@ func TestCompareJUnit(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			run(append([]string{"compare", "--format", "junit"}, args...), &stdout, &stderr)
 			checkJUnitNames(t, stdout.Bytes())
-			var suites render.JUnitSuites
+			var suites document.JUnitSuites
 			if err := xml.Unmarshal(stdout.Bytes(), &suites); err != nil {
 				t.Fatal(err)
 			}

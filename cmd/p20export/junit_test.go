@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/project"
 )
 
@@ -29,7 +30,7 @@ func TestJUnit(t *testing.T) {
 		t.Run(j.name, func(t *testing.T) {
 			out := runValidation(t, j, render.JUnit)
 			checkJUnitNames(t, out)
-			var suites render.JUnitSuites
+			var suites document.JUnitSuites
 			if err := xml.Unmarshal(out, &suites); err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
@@ -29,10 +30,10 @@ func schemaOfSARIF(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat = true
 	c.LoadURL = nil // nothing is fetched
-	if err := c.AddResource(render.SARIFSchema, bytes.NewReader(text)); err != nil {
+	if err := c.AddResource(document.SARIFSchema, bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile(render.SARIFSchema)
+	schema, err := c.Compile(document.SARIFSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +82,13 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 // schema does not express.
 func checkSARIF(t *testing.T, j validation, out []byte) {
 	t.Helper()
-	var log render.SARIFLog
+	var log document.SARIFLog
 	if err := json.Unmarshal(out, &log); err != nil {
 		t.Fatal(err)
 	}
 	run := log.Runs[0]
-	var results []render.SARIFResult
-	var notifications []render.SARIFNotification
+	var results []document.SARIFResult
+	var notifications []document.SARIFNotification
 	failed := false
 	for line := range bytes.Lines(runValidation(t, j, render.JSON)) {
 		var row struct {
@@ -99,7 +100,7 @@ func checkSARIF(t *testing.T, j validation, out []byte) {
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(run.Artifacts, func(a render.SARIFArtifact) bool {
+		i := slices.IndexFunc(run.Artifacts, func(a document.SARIFArtifact) bool {
 			return pathOf(t, a.Location.URI) == row.File && (row.Digest == nil) == (a.Hashes == nil) && (row.Digest == nil || a.Hashes.SHA256 == row.Digest.Hex())
 		})
 		if i < 0 {
@@ -112,20 +113,20 @@ func checkSARIF(t *testing.T, j validation, out []byte) {
 		}
 		failed = failed || row.Verdict == "error"
 		for _, f := range row.Findings {
-			r := render.SARIFResult{RuleID: f.Code, Level: render.SARIFLevel(f.Severity), Properties: &render.SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}}
+			r := document.SARIFResult{RuleID: f.Code, Level: document.SARIFLevel(f.Severity), Properties: &document.SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}}
 			if f.Rule != "" {
 				r.Properties.See = "https://github.com/p20export/p20export/blob/main/docs/contract.md#" + f.Rule
 			}
-			l := render.SARIFLocation{Physical: render.SARIFPhysical{Artifact: render.SARIFPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
+			l := document.SARIFLocation{Physical: document.SARIFPhysical{Artifact: document.SARIFPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
 			if f.Offset != nil {
-				l.Physical.Region = &render.SARIFRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
+				l.Physical.Region = &document.SARIFRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
 			}
 			if f.Pointer != "" {
-				l.Logical = []render.SARIFLogical{{Pointer: f.Pointer}}
+				l.Logical = []document.SARIFLogical{{Pointer: f.Pointer}}
 			}
-			r.Locations = []render.SARIFLocation{l}
+			r.Locations = []document.SARIFLocation{l}
 			if row.Verdict == "error" {
-				notifications = append(notifications, render.SARIFNotification{Descriptor: render.SARIFDescriptor{ID: f.Code}, Level: r.Level, Locations: r.Locations})
+				notifications = append(notifications, document.SARIFNotification{Descriptor: document.SARIFDescriptor{ID: f.Code}, Level: r.Level, Locations: r.Locations})
 			} else {
 				results = append(results, r)
 			}
@@ -140,9 +141,9 @@ func checkSARIF(t *testing.T, j validation, out []byte) {
 		if about.Rules[r.RuleIndex].ID != r.RuleID || r.Message.Text == "" {
 			t.Errorf("result %d: rule %d is not %s, or no message", i, r.RuleIndex, r.RuleID)
 		}
-		r.RuleIndex, r.Message = 0, render.SARIFMessage{}
+		r.RuleIndex, r.Message = 0, document.SARIFMessage{}
 		if r.Properties == nil {
-			r.Properties = &render.SARIFProperties{}
+			r.Properties = &document.SARIFProperties{}
 		}
 		physical := &r.Locations[0].Physical
 		if physical.Context != nil {
@@ -160,9 +161,9 @@ func checkSARIF(t *testing.T, j validation, out []byte) {
 		if about.Notifications[n.Descriptor.Index].ID != n.Descriptor.ID || n.Message.Text == "" {
 			t.Errorf("notification %d: %+v", i, n)
 		}
-		n.Descriptor.Index, n.Message, n.Properties = 0, render.SARIFMessage{}, nil
+		n.Descriptor.Index, n.Message, n.Properties = 0, document.SARIFMessage{}, nil
 	}
-	if diff := cmp.Diff(results, append([]render.SARIFResult(nil), run.Results...)); diff != "" {
+	if diff := cmp.Diff(results, append([]document.SARIFResult(nil), run.Results...)); diff != "" {
 		t.Errorf("results (-rows +log)\n%s", diff)
 	}
 	if diff := cmp.Diff(notifications, run.Invocations[0].Notifications); diff != "" {

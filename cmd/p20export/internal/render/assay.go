@@ -35,12 +35,12 @@ func (p *Printer) ImportFailure(row export.Row) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
+	p.Line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
 	if row.Record != nil {
-		p.line("  record    \t%s", *row.Record)
+		p.Line("  record    \t%s", *row.Record)
 	}
 	p.provenance(row.Origin, row.FromRequest, nil)
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // Output prints the result of writing an output file.
@@ -49,24 +49,24 @@ func (p *Printer) Output(row OutputRow) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
+	p.Line("%s \t%s", p.verdict(row.Verdict), row.File)
 	if row.Verdict == project.Written {
 		if row.RunID != nil {
-			p.line("  run id    \t%s", *row.RunID)
+			p.Line("  run id    \t%s", *row.RunID)
 		}
 		if row.RunRoot != nil {
-			p.line("  run root  \t%s", string(*row.RunRoot))
+			p.Line("  run root  \t%s", string(*row.RunRoot))
 		}
-		p.line("  events    \t%s", humanize.Grouped(int64(*row.Events)))
-		p.line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
+		p.Line("  events    \t%s", humanize.Grouped(int64(*row.Events)))
+		p.Line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // ImportFindings prints the findings about events for which no row is printed.
 func (p *Printer) ImportFindings(found []finding.Finding) {
 	if p.format == Text {
-		p.findings(found)
+		p.Findings(found)
 	}
 }
 
@@ -76,17 +76,17 @@ func (p *Printer) Bundle(row export.BundleRow) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.Bundle)
+	p.Line("%s \t%s", p.verdict(row.Verdict), row.Bundle)
 	if row.Digest != nil {
-		p.line("  run id    \t%s", *row.RunID)
-		p.line("  run root  \t%s", *row.RunRoot)
-		p.line("  producer  \t%s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    \t%s, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.EventsBytes))
-		p.line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
+		p.Line("  run id    \t%s", *row.RunID)
+		p.Line("  run root  \t%s", *row.RunRoot)
+		p.Line("  producer  \t%s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
+		p.Line("  events    \t%s, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.EventsBytes))
+		p.Line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 	if row.Verdict == project.Verified {
-		p.line("  The bundle is intact; the contents of its events are not interpreted.")
+		p.Line("  The bundle is intact; the contents of its events are not interpreted.")
 	}
 }
 
@@ -139,10 +139,10 @@ func (p *Printer) entry(e assay.Entry) {
 	}
 	form := forms[e.Type]
 	if form == "" || json.Unmarshal(e.Data, &data, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-		p.unwrapped("  %6v  %s", e.Seq, e.Type)
+		p.Unwrapped("  %6v  %s", e.Seq, e.Type)
 		return
 	}
-	p.unwrapped(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
+	p.Unwrapped(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
 }
 
 // NewOutputs returns the rows of the files that were written.

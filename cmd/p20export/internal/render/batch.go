@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/internal/humanize"
 )
 
@@ -35,7 +36,7 @@ type BatchProgress struct {
 func (p *Printer) NewBatchProgress(w io.Writer, inputs string, bytes bool, read func() (done, total int64), counts func() string) *BatchProgress {
 	b := &BatchProgress{out: p.out, inputs: inputs, bytes: bytes, read: read, counts: counts}
 	b.w, b.started, b.text, b.position = w, time.Now(), func() string { return b.describe(time.Since(b.started)) }, b.current
-	if hasControls(w) && isTerminal(p.out) {
+	if text.HasControls(w) && text.IsTerminal(p.out) {
 		p.Flush()
 		p.w.Reset(b)
 	}

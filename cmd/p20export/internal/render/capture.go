@@ -62,18 +62,18 @@ func (p *Printer) Capture(dir string, r capture.Result, err error) Status {
 }
 
 func (p *Printer) captured(row captureRow) {
-	p.line("%s \t%s", p.capturedVerdict(row), row.Capture)
+	p.Line("%s \t%s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
 		detail := humanize.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
 		detail = events(row.Events) + detail
 		if row.Status != nil {
 			detail += fmt.Sprintf(", HTTP status %03d", *row.Status)
 		}
-		p.line("  response  \t%s", detail)
-		p.line("  digest    \t%s", string(*row.Digest))
-		p.line("  end       \t%s", string(*row.End))
+		p.Line("  response  \t%s", detail)
+		p.Line("  digest    \t%s", string(*row.Digest))
+		p.Line("  end       \t%s", string(*row.End))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // events formats the number of events as the beginning of a list, or returns "" if it is
@@ -88,11 +88,11 @@ func events(n *int) string {
 func (p *Printer) capturedVerdict(row captureRow) painted {
 	switch {
 	case row.Verdict != scenario.Captured:
-		return p.paint(red, fmt.Sprintf("%-9s", string(row.Verdict)))
+		return p.Paint(red, fmt.Sprintf("%-9s", string(row.Verdict)))
 	case *row.End != capture.EndEOF:
-		return p.paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
+		return p.Paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
 	}
-	return p.paint(green, fmt.Sprintf("%-9s", string(row.Verdict)))
+	return p.Paint(green, fmt.Sprintf("%-9s", string(row.Verdict)))
 }
 
 // setManifest sets the values from the manifest of the closed capture.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
 	"github.com/p20export/p20export/finding"
@@ -22,16 +23,16 @@ type change struct {
 // the contract first, and then every run with whether it changed.
 func (p *Printer) baselineChanges(base *baseline.Baseline, runs []analysis.Run) {
 	if was, now := base.Integrations(), integrationsOf(runs); len(was)+len(now) > 0 {
-		p.line("baseline: %s; now: %s", integrations(was), integrations(now))
+		p.Line("baseline: %s; now: %s", integrations(was), integrations(now))
 	}
 	affecting, other := groupChanges(runs)
 	p.changes(red, "affecting the contract", affecting)
 	p.changes("", "not affecting the contract", other)
 	for _, run := range runs {
 		text := changeOf(run)
-		p.line("%s \t%s: %s", p.runVerdict(run.Verdict), runName(run), text)
+		p.Line("%s \t%s: %s", p.runVerdict(run.Verdict), runName(run), text)
 		if run.Run == nil && text != unchanged {
-			p.findings(run.Findings)
+			p.Findings(run.Findings)
 		}
 	}
 }
@@ -131,12 +132,12 @@ func groupChanges(runs []analysis.Run) (affecting, other []change) {
 
 func (p *Printer) changes(colour, what string, list []change) {
 	if len(list) == 0 {
-		p.line("%s: nothing changed", what)
+		p.Line("%s: nothing changed", what)
 		return
 	}
-	p.line("%s", p.paint(colour, what+": "+Plural(len(list), "change", "changes")))
+	p.Line("%s", p.Paint(colour, what+": "+Plural(len(list), "change", "changes")))
 	for _, c := range list {
-		p.line("  %s", painted(sentence(finding.Finding{Code: c.Code, Message: c.Message})))
-		p.line("    in %s: %s", Plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
+		p.Line("  %s", painted(text.Sentence(finding.Finding{Code: c.Code, Message: c.Message})))
+		p.Line("    in %s: %s", Plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
 	}
 }

@@ -14,20 +14,20 @@ func (p *Printer) Compaction(row rewrite.Row) {
 		return
 	}
 	if row.Digest == nil {
-		p.line("%s \t%s", p.verdict(row.Verdict), row.Capture)
-		p.findings(row.Findings)
+		p.Line("%s \t%s", p.verdict(row.Verdict), row.Capture)
+		p.Findings(row.Findings)
 		return
 	}
 	file := row.File
 	if file == "-" {
 		file = "to standard output"
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), file)
-	p.line("  mode      \t%s", string(row.Mode))
-	p.line("  capture   \t%s, %s", eventCount(*row.CaptureEvents), humanize.Bytes(*row.CaptureBytes))
-	p.line("  copy      \t%s, %s", eventCount(*row.Events), humanize.Bytes(*row.Bytes))
+	p.Line("%s \t%s", p.verdict(row.Verdict), file)
+	p.Line("  mode      \t%s", string(row.Mode))
+	p.Line("  capture   \t%s, %s", eventCount(*row.CaptureEvents), humanize.Bytes(*row.CaptureBytes))
+	p.Line("  copy      \t%s, %s", eventCount(*row.Events), humanize.Bytes(*row.Bytes))
 	p.merged(row)
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 func eventCount(n int) string {
@@ -46,7 +46,7 @@ func (p *Printer) merged(row rewrite.Row) {
 		if rows == nil {
 			label = "  merged  "
 		}
-		rows = append(rows, []cell{{text: label}, {text: name}, {text: humanize.Grouped(int64(before)) + " to " + humanize.Grouped(int64(after))}})
+		rows = append(rows, []cell{{Text: label}, {Text: name}, {Text: humanize.Grouped(int64(before)) + " to " + humanize.Grouped(int64(after))}})
 	}
 	for name, before := range row.CaptureFamilies.All {
 		if after := row.Families.Count(name); after != before {
@@ -62,10 +62,10 @@ func (p *Printer) merged(row rewrite.Row) {
 	}
 	switch {
 	case rows != nil:
-		p.table(rows)
+		p.Table(rows)
 	case chunks != "":
-		p.line("  merged    \tnothing: only --mode snapshot merges chunks, such as %s", chunks)
+		p.Line("  merged    \tnothing: only --mode snapshot merges chunks, such as %s", chunks)
 	default:
-		p.line("  merged    nothing")
+		p.Line("  merged    nothing")
 	}
 }

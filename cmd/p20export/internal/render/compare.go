@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
 	"github.com/p20export/p20export/discovery/gate"
@@ -40,9 +41,9 @@ func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 			p.verdictTable(runs)
 		}
 		if c.Base != nil {
-			p.line("%s: %s", Plural(len(runs), "run", "runs"), changeCounts(runs))
+			p.Line("%s: %s", Plural(len(runs), "run", "runs"), changeCounts(runs))
 		} else {
-			p.line("%s: %s", Plural(len(runs), "run", "runs"), runCounts(runs))
+			p.Line("%s: %s", Plural(len(runs), "run", "runs"), runCounts(runs))
 		}
 		if c.Details {
 			for _, run := range runs {
@@ -54,9 +55,9 @@ func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 		for _, run := range runs {
 			r := resultOfRun(run, c.FailOn)
 			if run.Verdict == analysis.Missing {
-				r.file = c.Base.Path
+				r.File = c.Base.Path
 			}
-			r.response = !run.ContentEncoded
+			r.Response = !run.ContentEncoded
 			p.add("compare", r)
 		}
 		p.document("compare")
@@ -75,7 +76,7 @@ func (p *Printer) verdictTable(runs []analysis.Run) {
 	if named != nil {
 		indent = "  "
 	}
-	rows := [][]cell{{{text: "run"}, {text: "verdict"}, {text: "missing or left out"}}}
+	rows := [][]cell{{{Text: "run"}, {Text: "verdict"}, {Text: "missing or left out"}}}
 	for _, of := range append(named, analysis.Integration{}) {
 		first := len(rows)
 		for _, run := range runs {
@@ -87,20 +88,20 @@ func (p *Printer) verdictTable(runs []analysis.Run) {
 				if heading == "" {
 					heading = "no integration label"
 				}
-				rows = append(rows, []cell{{text: heading}})
+				rows = append(rows, []cell{{Text: heading}})
 			}
 			name := run.Capture
 			if run.Run != nil && several[run.Capture] > 1 {
 				name += fmt.Sprintf(" run %d", *run.Run)
 			}
-			rows = append(rows, []cell{{text: indent + name}, {string(run.Verdict), runColour(run.Verdict)}, {text: shortfall(run)}})
+			rows = append(rows, []cell{{Text: indent + name}, {Text: string(run.Verdict), Colour: runColour(run.Verdict)}, {Text: shortfall(run)}})
 		}
 	}
-	p.table(rows)
+	p.Table(rows)
 	for _, run := range runs {
 		if run.Run == nil && run.Verdict != analysis.Missing && !finding.Has(run.Findings, finding.HTTPStatus) {
-			p.line("%s \t%s", p.runVerdict(run.Verdict), run.Capture)
-			p.findings(run.Findings)
+			p.Line("%s \t%s", p.runVerdict(run.Verdict), run.Capture)
+			p.Findings(run.Findings)
 		}
 	}
 }
@@ -110,24 +111,24 @@ func shortfall(run analysis.Run) string {
 	return cmp.Or(gate.FormatShortfalls(gate.Shortfalls(run)), "nothing")
 }
 
-func resultOfRun(run analysis.Run, on FailOn) result {
-	r := result{
-		name: run.Capture, file: run.Response, status: statusOfRun(run, on), verdict: string(run.Verdict),
-		digest: run.Digest, bytes: run.Bytes, profile: run.Contract,
-		findings: run.Findings,
+func resultOfRun(run analysis.Run, on FailOn) document.Result {
+	r := document.Result{
+		Name: run.Capture, File: run.Response, Outcome: outcomeOf(statusOfRun(run, on)), Verdict: string(run.Verdict),
+		Digest: run.Digest, Bytes: run.Bytes, Profile: run.Contract,
+		Findings: run.Findings,
 	}
 	if run.Changes != nil && run.Verdict != analysis.Failed { // the findings were accepted with the baseline
-		r.findings = append(slices.Clone(run.Changes), finding.AsWarnings(run.Findings)...)
+		r.Findings = append(slices.Clone(run.Changes), finding.AsWarnings(run.Findings)...)
 	}
 	if run.Run != nil {
-		r.name += fmt.Sprintf(" run %d", *run.Run)
+		r.Name += fmt.Sprintf(" run %d", *run.Run)
 	}
 	return r
 }
 
 // runVerdict returns a run's verdict in its colour, padded to a column.
 func (p *Printer) runVerdict(v analysis.Verdict) painted {
-	return p.paint(runColour(v), fmt.Sprintf("%-10s", v))
+	return p.Paint(runColour(v), fmt.Sprintf("%-10s", v))
 }
 
 func runColour(v analysis.Verdict) string {
@@ -148,7 +149,7 @@ func (p *Printer) runDetails(e analysis.Run) {
 	if e.Integration != (analysis.Integration{}) {
 		more += "  (" + e.Integration.String() + ")"
 	}
-	p.line("%s \t%s%s", p.runVerdict(e.Verdict), e.Capture, more)
+	p.Line("%s \t%s%s", p.runVerdict(e.Verdict), e.Capture, more)
 	if e.Verdict != analysis.Failed {
 		for _, projection := range e.Projections {
 			p.projection(projection)
@@ -157,7 +158,7 @@ func (p *Printer) runDetails(e analysis.Run) {
 	if e.Run != nil {
 		p.runFacts(e)
 	}
-	p.findings(e.Findings)
+	p.Findings(e.Findings)
 }
 
 func (p *Printer) projection(r analysis.Projection) {
@@ -166,11 +167,11 @@ func (p *Printer) projection(r analysis.Projection) {
 		name = "  --snapshot " + string(r.Snapshot)
 	}
 	if why := inapplicable(r.Reasons); why != "" {
-		p.line("  %-21s not applicable: \t%s", name, why)
+		p.Line("  %-21s not applicable: \t%s", name, why)
 		return
 	}
 	if r.Verdict != project.Frozen {
-		p.line("  %-21s refuses  \t%s", name, reasonList(r.Reasons))
+		p.Line("  %-21s refuses  \t%s", name, reasonList(r.Reasons))
 		return
 	}
 	text := formatRoles(r.Roles, len(r.Roles))
@@ -189,7 +190,7 @@ func (p *Printer) projection(r analysis.Projection) {
 	if lacking > 0 {
 		text += "; the snapshot lacks " + project.FormatStreamedCount(lacking)
 	}
-	p.line("  %-21s freezes  \t%s", name, text)
+	p.Line("  %-21s freezes  \t%s", name, text)
 }
 
 // inapplicable explains why a projection does not apply to a run that it refuses: the
@@ -216,23 +217,23 @@ func notForRun(code finding.Code) string {
 func (p *Printer) runFacts(e analysis.Run) {
 	for i, s := range e.Snapshots {
 		if i == shownSnapshots {
-			p.line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
+			p.Line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
 			break
 		}
-		p.line("  snapshot  \tevent %d, %s: %s", s.Index, position(s), formatRoles(s.Roles, s.Messages))
+		p.Line("  snapshot  \tevent %d, %s: %s", s.Index, position(s), formatRoles(s.Roles, s.Messages))
 	}
 	if len(e.Snapshots) == 0 {
-		p.line("  snapshot  none")
+		p.Line("  snapshot  none")
 	} else {
-		p.line("  ids       \tthe last snapshot has %d of %d streamed ids and %d of %d ids of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
+		p.Line("  ids       \tthe last snapshot has %d of %d streamed ids and %d of %d ids of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
 	}
 	if d := e.Difference; d != nil {
-		p.line("  folding   \t%s", differences(d))
+		p.Line("  folding   \t%s", differences(d))
 	}
-	p.line("  times     \t%s", runTimes(e.Times))
-	p.line("  parent    \t%s", runParent(e.Parent))
+	p.Line("  times     \t%s", runTimes(e.Times))
+	p.Line("  parent    \t%s", runParent(e.Parent))
 	if s := e.Sizes; s != nil {
-		p.line("  sizes     \trun %s, envelope %s, artifact %s (%s without white space)", humanize.Grouped(s.Run), humanize.Grouped(int64(s.Envelope)), humanize.Grouped(int64(s.Artifact)), humanize.Bytes(int64(s.Compact)))
+		p.Line("  sizes     \trun %s, envelope %s, artifact %s (%s without white space)", humanize.Grouped(s.Run), humanize.Grouped(int64(s.Envelope)), humanize.Grouped(int64(s.Artifact)), humanize.Bytes(int64(s.Compact)))
 	}
 }
 
@@ -340,13 +341,13 @@ func (p *Printer) fields(runs []analysis.Run) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("%-47s %-11s %-11s %s", "fields", "emitted", "surfaced", "reduced")
+	p.Line("%-47s %-11s %-11s %s", "fields", "emitted", "surfaced", "reduced")
 	for _, f := range list {
 		place := strings.Join(strings.Fields(f.Event+" "+f.Role+" "+f.Name), " ")
 		as := "no"
 		if f.ArtifactKey != "" {
 			as = fmt.Sprintf("%d as %s", f.Reduced, f.ArtifactKey)
 		}
-		p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Runs), f.Surfaced, as)
+		p.Line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Runs), f.Surfaced, as)
 	}
 }

@@ -44,16 +44,16 @@ type stateRow struct {
 // Conversation prints the messages or the state of a conversation, or both.
 func (p *Printer) Conversation(c scan.Conversation, o scan.ConversationOptions) {
 	if p.format == Text {
-		p.line("%s", c.Capture)
+		p.Line("%s", c.Capture)
 		switch {
 		case c.Event < 0:
 		case c.Event == c.Events-1:
-			p.line("  after     \tevent %d, the last", c.Event)
+			p.Line("  after     \tevent %d, the last", c.Event)
 		default:
-			p.line("  after     \tevent %d; the last is event %d", c.Event, c.Events-1)
+			p.Line("  after     \tevent %d; the last is event %d", c.Event, c.Events-1)
 		}
 		if c.Refused >= 0 {
-			p.line("  refused   \tthe AG-UI client ends the run at event %d; p20export lint shows why", c.Refused)
+			p.Line("  refused   \tthe AG-UI client ends the run at event %d; p20export lint shows why", c.Refused)
 		}
 	}
 	if o.Messages {
@@ -63,7 +63,7 @@ func (p *Printer) Conversation(c scan.Conversation, o scan.ConversationOptions) 
 		p.state(c)
 	}
 	if p.format == Text {
-		p.findings(c.Findings)
+		p.Findings(c.Findings)
 	}
 }
 
@@ -84,10 +84,10 @@ func (p *Printer) messages(c scan.Conversation) {
 func (p *Printer) messagesText(messages []byte, pendingToolCalls []string, interrupts []byte) {
 	each(messages, p.message)
 	for _, id := range pendingToolCalls {
-		p.line("pending tool call %s", id)
+		p.Line("pending tool call %s", id)
 	}
 	each(interrupts, func(v strictjson.Value, o *strictjson.Object) {
-		p.line("interrupt %s", o.Text("id"))
+		p.Line("interrupt %s", o.Text("id"))
 		p.members(o, "id")
 	})
 }
@@ -106,9 +106,9 @@ func (p *Printer) stateText(state []byte, known bool) {
 	switch {
 	case len(state) == 0:
 	case !known:
-		p.line("state, which no event or request has set: patches apply to an empty object")
+		p.Line("state, which no event or request has set: patches apply to an empty object")
 	default:
-		p.line("state")
+		p.Line("state")
 	}
 	if len(state) > 0 {
 		text := jsontext.Value(state)
@@ -117,7 +117,7 @@ func (p *Printer) stateText(state []byte, known bool) {
 			return
 		}
 		for line := range strings.SplitSeq("  "+string(text), "\n") {
-			p.line("%s", painted(finding.Printable(line)))
+			p.Line("%s", painted(finding.Printable(line)))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (p *Printer) message(_ strictjson.Value, o *strictjson.Object) {
 		format += " (%s)"
 		heading = append(heading, o.Text("name"))
 	}
-	p.line(format, heading...)
+	p.Line(format, heading...)
 	p.members(o, "role", "id", "name")
 }
 
@@ -184,7 +184,7 @@ func (p *Printer) members(o *strictjson.Object, except ...string) {
 		case name == "content" && m.Value.Kind == strictjson.ArrayStart:
 			each(m.Value.Raw, p.contentPart)
 		case name == "encryptedValue":
-			p.line("  encrypted \t%s", humanize.Bytes(int64(len(m.Value.Raw))))
+			p.Line("  encrypted \t%s", humanize.Bytes(int64(len(m.Value.Raw))))
 		case name == "content" && m.Value.Kind == strictjson.String:
 			p.member("text", m.Value)
 		default:
@@ -211,12 +211,12 @@ func label(name string) string {
 func (p *Printer) member(label string, v strictjson.Value) {
 	label = fmt.Sprintf("  %-10s", finding.Escape(label))
 	if v.Kind != strictjson.String {
-		p.line("%s\t%s", painted(label), painted(finding.Printable(string(v.Raw))))
+		p.Line("%s\t%s", painted(label), painted(finding.Printable(string(v.Raw))))
 		return
 	}
 	text, _ := v.Text()
 	for line := range strings.Lines(text) {
-		p.line("%s\t%s", painted(label), strings.TrimRight(line, "\r\n"))
+		p.Line("%s\t%s", painted(label), strings.TrimRight(line, "\r\n"))
 		label = strings.Repeat(" ", len("  arguments "))
 	}
 }
@@ -231,7 +231,7 @@ func (p *Printer) toolCall(_ strictjson.Value, o *strictjson.Object) {
 			arguments, _ = function.Get("arguments")
 		}
 	}
-	p.line("  call      \t%s %s", o.Text("id"), name)
+	p.Line("  call      \t%s %s", o.Text("id"), name)
 	if arguments.Kind != 0 {
 		p.member("arguments", arguments)
 	}

@@ -22,26 +22,26 @@ func (p *Printer) Diff(row difference.Row) {
 	compared := row.Verdict == difference.Equal || row.Verdict == project.Differs
 	if !compared {
 		for _, f := range []difference.File{row.A, row.B} {
-			p.line("%s \t%s", p.verdict(f.Verdict), f.File)
-			p.findings(f.Findings)
+			p.Line("%s \t%s", p.verdict(f.Verdict), f.File)
+			p.Findings(f.Findings)
 		}
 		return
 	}
-	p.line("%s A %s", p.verdict(row.Verdict), row.A.File)
-	p.line("%-9s B %s", "", row.B.File)
+	p.Line("%s A %s", p.verdict(row.Verdict), row.A.File)
+	p.Line("%-9s B %s", "", row.B.File)
 	switch {
 	case *row.A.Digest == *row.B.Digest:
-		p.line("  digest    \t%s (both)", string(*row.A.Digest))
+		p.Line("  digest    \t%s (both)", string(*row.A.Digest))
 		return
 	case row.Verdict == difference.Equal:
-		p.line("  equal in value; only the formatting of the JSON differs")
+		p.Line("  equal in value; only the formatting of the JSON differs")
 	default:
-		p.line("  messages  \t%s", messageCounts(row))
+		p.Line("  messages  \t%s", messageCounts(row))
 	}
-	p.line("  digest    A %s", string(*row.A.Digest))
-	p.line("            B %s", string(*row.B.Digest))
+	p.Line("  digest    A %s", string(*row.A.Digest))
+	p.Line("            B %s", string(*row.B.Digest))
 	if row.Verdict == difference.Equal {
-		p.line("  canonical \t%s (both)", string(*row.A.CanonicalDigest))
+		p.Line("  canonical \t%s (both)", string(*row.A.CanonicalDigest))
 	}
 	for _, d := range row.Differences {
 		p.difference(d)
@@ -90,7 +90,7 @@ func (p *Printer) difference(d difference.Difference) {
 	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
 		what += fmt.Sprintf(" starting at code point %d", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
 	}
-	p.line("  %s %s", p.paint(differenceColour(d.Kind), what+":"), at)
+	p.Line("  %s %s", p.Paint(differenceColour(d.Kind), what+":"), at)
 	for _, side := range []struct {
 		name         string
 		value, other any
@@ -102,7 +102,7 @@ func (p *Printer) difference(d difference.Difference) {
 			if side.name == "B" && d.Kind == difference.Moved {
 				continue // its keys are listed as separate differences
 			}
-			p.line("    role     %s", v.Role)
+			p.Line("    role     %s", v.Role)
 			p.valueExcerpt("id", v.ID, nil)
 			if v.Name != "" {
 				p.valueExcerpt("name", v.Name, nil)
@@ -132,9 +132,9 @@ func (p *Printer) valueExcerpt(name, value string, other any) {
 	}
 	shown := []finding.Finding{{Offset: &at}}
 	finding.Locate(text, shown)
-	p.line("    %-9s%s", name, painted(shown[0].Excerpt.Text))
+	p.Line("    %-9s%s", name, painted(shown[0].Excerpt.Text))
 	if at > 0 {
-		p.line("             %s^", strings.Repeat(" ", shown[0].Excerpt.Caret()))
+		p.Line("             %s^", strings.Repeat(" ", shown[0].Excerpt.Caret()))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
@@ -64,8 +65,8 @@ func (p *Printer) idMismatchNote(d *Discovery) {
 		}
 	}
 	if names != nil {
-		p.line("note: \tRUN_STARTED has different ids than the request (%s): check that each response belongs to its request", strings.Join(names, ", "))
-		p.line("")
+		p.Line("note: \tRUN_STARTED has different ids than the request (%s): check that each response belongs to its request", strings.Join(names, ", "))
+		p.Line("")
 	}
 }
 
@@ -107,7 +108,7 @@ func (p *Printer) DiscoveryHeader(d *Discovery) {
 	if name := d.integration().String(); name != "" {
 		where = name + " at " + where
 	}
-	p.line("running %s against %s, one at a time; needed to qualify: %d", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), where, needed)
+	p.Line("running %s against %s, one at a time; needed to qualify: %d", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), where, needed)
 }
 
 // integration returns the integration that the captures are labelled with.
@@ -155,9 +156,9 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	}
 	verdict := p.verdict(row.Verdict)
 	if row.Verdict == scenario.Captured && httpError(row) != "" {
-		verdict = p.paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
+		verdict = p.Paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
 	}
-	p.oneLine(painted(fmt.Sprintf("%s %-*s  %s", verdict, min(width, widestCell), row.Scenario, summary)))
+	p.OneLine(painted(fmt.Sprintf("%s %-*s  %s", verdict, min(width, text.WidestCell), row.Scenario, summary)))
 	if d.Details {
 		p.scenario(row)
 		return
@@ -168,7 +169,7 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 			unexpected = append(unexpected, f)
 		}
 	}
-	p.findings(unexpected)
+	p.Findings(unexpected)
 }
 
 // sameResponse returns the name of the first scenario with the same HTTP error, or "".
@@ -190,19 +191,6 @@ func httpError(row scenario.Row) string {
 		}
 	}
 	return ""
-}
-
-// oneLine prints one line, truncated if it is too long.
-func (p *Printer) oneLine(text painted) {
-	shown := strings.TrimRight(string(text), " ")
-	if head, _ := cutColumns(shown, lineColumns); len(head) < len(shown) {
-		head, _ = cutColumns(shown, lineColumns-1)
-		shown = head + "…"
-		if p.colour {
-			shown += "\x1b[0m"
-		}
-	}
-	p.Raw([]byte(shown + "\n"))
 }
 
 // responseSummary describes the response to a scenario in one line, escaped.
@@ -231,19 +219,19 @@ func responseSummary(row scenario.Row) string {
 // scenario prints everything about a scenario.
 func (p *Printer) scenario(row scenario.Row) {
 	if row.Capture != nil {
-		p.line("  capture   \t%s", *row.Capture)
+		p.Line("  capture   \t%s", *row.Capture)
 	}
 	if row.HTTPStatus != nil && row.Bytes != nil && row.End != nil {
-		p.line("  response  \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
+		p.Line("  response  \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
-		p.line("  terminal  \t%s", orNone(row.Terminal))
-		p.line("  snapshots \t%s", snapshots(row.Snapshots))
+		p.Line("  terminal  \t%s", orNone(row.Terminal))
+		p.Line("  snapshots \t%s", snapshots(row.Snapshots))
 		for _, name := range project.Names() {
-			p.line("  %-21s \t%s", string(name), outcome(*row.Freeze.Outcome(name)))
+			p.Line("  %-21s \t%s", string(name), outcome(*row.Freeze.Outcome(name)))
 		}
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // Conflicts prints the scenarios whose capture directories already exist.
@@ -253,8 +241,8 @@ func (p *Printer) Conflicts(rows []scenario.Row) {
 			p.json(newScenarioRow(row))
 			continue
 		}
-		p.line("%s \t%s", p.verdict(row.Verdict), row.Scenario)
-		p.findings(row.Findings)
+		p.Line("%s \t%s", p.verdict(row.Verdict), row.Scenario)
+		p.Findings(row.Findings)
 	}
 }
 
@@ -268,17 +256,17 @@ func (p *Printer) DiscoverySummary(d *Discovery) {
 	p.idMismatchNote(d)
 	t := &d.tally
 	if d.Details || d.Plan.Suite != nil {
-		p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"),
+		p.Line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"),
 			t.counts[scenario.Captured], t.counts[scenario.Unexpected], t.counts[project.Failed], t.counts[scenario.Skipped])
 	}
 	if rest := len(d.Plan.Scenarios) - t.Total(); rest > 0 {
-		p.line("%s not run", Plural(rest, "scenario was", "scenarios were"))
+		p.Line("%s not run", Plural(rest, "scenario was", "scenarios were"))
 	}
 }
 
 // scenarioTable prints a table with the verdict on each run.
 func (p *Printer) scenarioTable(d *Discovery) {
-	rows := [][]cell{{{text: "scenario"}, {text: "needed"}, {text: "verdict"}, {text: "missing or left out"}}}
+	rows := [][]cell{{{Text: "scenario"}, {Text: "needed"}, {Text: "verdict"}, {Text: "missing or left out"}}}
 	for _, row := range d.rows {
 		needed := "no"
 		if row.Needed {
@@ -290,16 +278,16 @@ func (p *Printer) scenarioTable(d *Discovery) {
 			if len(runs) > 1 {
 				name += fmt.Sprintf(" run %d", i+1)
 			}
-			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: cmp.Or(gate.FormatShortfalls(missing(row, run)), "nothing")}})
+			rows = append(rows, []cell{{Text: name}, {Text: needed}, {Text: string(run.Verdict), Colour: runColour(run.Verdict)}, {Text: cmp.Or(gate.FormatShortfalls(missing(row, run)), "nothing")}})
 		}
 		if row.Note != "" {
-			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not run"}, {text: row.Note}})
+			rows = append(rows, []cell{{Text: row.Scenario}, {Text: needed}, {Text: "not run"}, {Text: row.Note}})
 		}
 	}
 	if len(rows) > 1 {
-		p.line("")
-		p.table(rows)
-		p.line("")
+		p.Line("")
+		p.Table(rows)
+		p.Line("")
 	}
 }
 

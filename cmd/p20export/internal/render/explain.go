@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/docs"
 	"github.com/p20export/p20export/finding"
 )
@@ -57,7 +58,7 @@ func (p *Printer) Topics() {
 			p.json(row)
 			continue
 		}
-		p.line("%-28s  %s", row.Name, painted(truncate(row.Meaning)))
+		p.Line("%-28s  %s", row.Name, painted(truncate(row.Meaning)))
 	}
 }
 
@@ -72,12 +73,12 @@ func truncate(s string) string {
 
 // Code prints the explanation of a code.
 func (p *Printer) Code(c finding.Code, about finding.Description) {
-	row := codeRow{c, about.Severity, about.Meaning, about.Spec, about.Hint, docs.RulesOf(c), codeURI(c)}
+	row := codeRow{c, about.Severity, about.Meaning, about.Spec, about.Hint, docs.RulesOf(c), text.CodeURI(c)}
 	if p.format == JSON {
 		p.json(row)
 		return
 	}
-	p.line("%s", string(c))
+	p.Line("%s", string(c))
 	p.field("severity", string(row.Severity))
 	p.field("means", row.Meaning)
 	p.field("source", row.Spec)
@@ -88,28 +89,28 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 
 // Rule prints the explanation of a rule.
 func (p *Printer) Rule(r docs.Rule) {
-	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
+	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: text.Pages + "/" + r.Page + "#" + r.ID}
 	all := append(finding.Rules(), finding.SequenceRules()...)
 	if i := slices.IndexFunc(all, func(c finding.Rule) bool { return c.ID == r.ID }); i >= 0 {
 		about, _ := finding.Describe(all[i].Code)
 		row.Code, row.Codes, row.Spec, row.Hint = all[i].Code, nil, all[i].Spec, about.Hint
-		row.Examples = homepage + "/tree/main/schema/vectors/cases/" + r.ID
+		row.Examples = text.Homepage + "/tree/main/schema/vectors/cases/" + r.ID
 		if r.Page == docs.Sequence {
-			row.Examples = homepage + "/blob/main/envelope/sequence/testdata/vectors/" + r.ID + ".json"
+			row.Examples = text.Homepage + "/blob/main/envelope/sequence/testdata/vectors/" + r.ID + ".json"
 		}
 	}
 	if p.format == JSON {
 		p.json(row)
 		return
 	}
-	p.line("%s", r.ID)
+	p.Line("%s", r.ID)
 	p.prose(row.Text)
 	if row.After != "" {
-		p.line("")
-		p.line("  The text that follows, up to the next rule or section:")
+		p.Line("")
+		p.Line("  The text that follows, up to the next rule or section:")
 		p.prose(row.After)
 	}
-	p.line("")
+	p.Line("")
 	var codes []string
 	for _, c := range row.Codes {
 		codes = append(codes, string(c))
@@ -125,7 +126,7 @@ func (p *Printer) Rule(r docs.Rule) {
 // field prints a named value unless it is empty.
 func (p *Printer) field(name, value string) {
 	if value != "" {
-		p.line("  %-8s  \t%s", name, painted(value))
+		p.Line("  %-8s  \t%s", name, painted(value))
 	}
 }
 
@@ -136,10 +137,10 @@ var verbatimBlock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // fenced blocks and tables.
 func (p *Printer) prose(text string) {
 	for block := range strings.SplitSeq(text, "\n\n") {
-		p.line("")
+		p.Line("")
 		for line := range strings.SplitSeq(block, "\n") {
 			if verbatimBlock().MatchString(block) {
-				p.unwrapped("  %s", painted(line))
+				p.Unwrapped("  %s", painted(line))
 				continue
 			}
 			p.paragraph(line)
@@ -154,7 +155,7 @@ func (p *Printer) paragraph(text string) {
 	for word := range strings.SplitSeq(text, " ") {
 		n := utf8.RuneCountInString(word)
 		if width > 0 && width+1+n > most {
-			p.line("  %s", painted(line))
+			p.Line("  %s", painted(line))
 			line, width = "", 0
 		}
 		if width > 0 {
@@ -162,5 +163,5 @@ func (p *Printer) paragraph(text string) {
 		}
 		line, width = line+word, width+n
 	}
-	p.line("  %s", painted(line))
+	p.Line("  %s", painted(line))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/rows"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -13,32 +14,32 @@ import (
 // Freeze prints the result of freezing a run.
 func (p *Printer) Freeze(row freeze.Row) {
 	if p.format == JSON {
-		files := []member{{"artifact_json", row.ArtifactJSON}, {"envelope_ndjson", row.EnvelopeNDJSON}, {"record_json", row.RecordJSON}}
+		files := []rows.Member{{Name: "artifact_json", Text: row.ArtifactJSON}, {Name: "envelope_ndjson", Text: row.EnvelopeNDJSON}, {Name: "record_json", Text: row.RecordJSON}}
 		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = nil, nil, nil
 		p.json(row, files...)
 		return
 	}
 	switch {
 	case row.Run == nil:
-		p.line("%s \t%s", p.verdict(row.Verdict), row.Capture)
+		p.Line("%s \t%s", p.verdict(row.Verdict), row.Capture)
 	case row.RunID == nil: // it was skipped
-		p.line("%s \t%s  run %d", p.verdict(row.Verdict), row.Capture, *row.Run)
+		p.Line("%s \t%s  run %d", p.verdict(row.Verdict), row.Capture, *row.Run)
 	default:
-		p.line("%s \t%s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
+		p.Line("%s \t%s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
 	}
 	if row.Verdict == project.Frozen {
-		p.line("  artifact  \t%s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)))
-		p.line("  digest    \t%s", string(*row.ArtifactDigest))
-		p.line("  envelope  \t%s", *row.Envelope)
-		p.line("  record    \t%s", *row.Record)
-		p.line("  snapshot  \t%s", formatOrigin(*row.Origin, row.FromRequest))
+		p.Line("  artifact  \t%s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)))
+		p.Line("  digest    \t%s", string(*row.ArtifactDigest))
+		p.Line("  envelope  \t%s", *row.Envelope)
+		p.Line("  record    \t%s", *row.Record)
+		p.Line("  snapshot  \t%s", formatOrigin(*row.Origin, row.FromRequest))
 	}
 	if row.Verdict == project.Skipped {
-		p.line("  record    \t%s", *row.Record)
+		p.Line("  record    \t%s", *row.Record)
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 	if row.Verdict == project.Frozen {
-		p.line("  %s", assayLine(row))
+		p.Line("  %s", assayLine(row))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/rows"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -30,7 +31,7 @@ func TestFreezeInline(t *testing.T) {
 		}
 		w := bufio.NewWriter(&want)
 		w.WriteString(head)
-		_, _ = (&terminalJSON{w: w}).Write(text.Bytes()[1:])
+		_, _ = (&rows.Escaper{W: w}).Write(text.Bytes()[1:])
 		w.WriteByte('\n')
 		w.Flush()
 		if got.String() != want.String() {

@@ -27,16 +27,16 @@ func (p *Printer) Gate(g gate.Gate) {
 	if !g.Met {
 		summary, colour = g.Why, yellow
 	}
-	p.line("discovery gate (P20 §14.3), based only on these captures: %s; %d of %d answers are favorable", p.paint(colour, summary), favorable, len(g.Answers))
+	p.Line("discovery gate (P20 §14.3), based only on these captures: %s; %d of %d answers are favorable", p.Paint(colour, summary), favorable, len(g.Answers))
 	for _, a := range g.Answers {
 		colour := ""
 		if !a.Favorable {
 			colour = yellow
 		}
-		p.line("  %s %s", a.Question, p.paint(colour, a.Word))
-		p.line("    %s", painted(finding.Printable(a.Text)))
+		p.Line("  %s %s", a.Question, p.Paint(colour, a.Word))
+		p.Line("    %s", painted(finding.Printable(a.Text)))
 		for _, e := range a.Evidence {
-			p.line("    %s, bytes %d to %d: %s", e.File, e.Offset, e.Offset+e.Bytes-1, e.Part)
+			p.Line("    %s, bytes %d to %d: %s", e.File, e.Offset, e.Offset+e.Bytes-1, e.Part)
 		}
 	}
 	for _, s := range g.Summaries {
@@ -50,8 +50,8 @@ func (p *Printer) needs(heading string, list []gate.Problem) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("  %s", heading)
+	p.Line("  %s", heading)
 	for _, n := range list {
-		p.line("    %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
+		p.Line("    %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 	}
 }

@@ -43,7 +43,7 @@ func InspectionCounts(count map[Status]int) string {
 
 // source prints the source of a capture, which all its runs share.
 func (p *Printer) source(row scan.Inspection) {
-	p.line("%s", row.Capture)
+	p.Line("%s", row.Capture)
 	if row.Source.Digest == "" {
 		return
 	}
@@ -52,39 +52,39 @@ func (p *Printer) source(row scan.Inspection) {
 		if m.Source.Status != nil {
 			source += fmt.Sprintf(", status %03d", *m.Source.Status)
 		}
-		p.line("  source    \t%s, %s", source, m.Source.ContentType)
+		p.Line("  source    \t%s, %s", source, m.Source.ContentType)
 		if m.Source.Proxy != "" {
-			p.line("  proxy     \t%s", m.Source.Proxy)
+			p.Line("  proxy     \t%s", m.Source.Proxy)
 		}
 	}
-	p.line("  response  \t%s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	p.Line("  response  \t%s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
 	if m := row.Source.Manifest; m != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-			p.line("  label     \t%s=%s", key, m.Labels[key])
+			p.Line("  label     \t%s=%s", key, m.Labels[key])
 		}
 	}
 }
 
 func (p *Printer) inspected(row scan.Inspection) {
 	if row.Run != nil {
-		p.line("run %d", *row.Run)
-		p.line("  thread    \t%s", orNone(row.ThreadID))
-		p.line("  run       \t%s", orNone(row.RunID))
+		p.Line("run %d", *row.Run)
+		p.Line("  thread    \t%s", orNone(row.ThreadID))
+		p.Line("  run       \t%s", orNone(row.RunID))
 		if row.ParentRunID != nil {
-			p.line("  parent    \t%s", *row.ParentRunID)
+			p.Line("  parent    \t%s", *row.ParentRunID)
 		}
-		p.line("  events    \t%d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
-		p.line("  streamed  \t%s", streamed(row.Streamed))
+		p.Line("  events    \t%d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
+		p.Line("  streamed  \t%s", streamed(row.Streamed))
 		for _, s := range row.Snapshots {
-			p.line("  snapshot  \tevent %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
+			p.Line("  snapshot  \tevent %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
 		if len(row.Snapshots) == 0 {
-			p.line("  snapshot  none")
+			p.Line("  snapshot  none")
 		}
-		p.line("  times     \t%s", times(row))
-		p.line("  terminal  \t%s", orNone(row.Terminal))
+		p.Line("  times     \t%s", times(row))
+		p.Line("  terminal  \t%s", orNone(row.Terminal))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // streamed formats the number of text messages that a run streamed.

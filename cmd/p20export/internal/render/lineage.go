@@ -37,7 +37,7 @@ func (p *Printer) Lineage(g *lineage.Graph) {
 			p.json(newLineageRow(t))
 		case Text:
 			p.tree(t)
-			p.findings(t.Findings())
+			p.Findings(t.Findings())
 		}
 	}
 }
@@ -48,12 +48,9 @@ func (p *Printer) Unread(path string, about []finding.Finding) {
 		p.json(LineageRow{Capture: &path, Runs: []lineage.RunRow{}, Branches: []lineage.BranchRow{}, Findings: about})
 		return
 	}
-	p.line("%s", path)
-	p.findings(about)
+	p.Line("%s", path)
+	p.Findings(about)
 }
-
-// Findings prints findings.
-func (p *Printer) Findings(list []finding.Finding) { p.findings(list) }
 
 func newLineageRow(t *lineage.Thread) LineageRow {
 	row := LineageRow{ThreadID: &t.ID, Findings: t.Findings()}
@@ -65,7 +62,7 @@ func newLineageRow(t *lineage.Thread) LineageRow {
 // one with the most descendants in the same column, after the others, which are indented. So
 // n runs need at most log2(n) columns, and long threads stay readable.
 func (p *Printer) tree(t *lineage.Thread) {
-	p.line("thread %s: %s", shownID(t.ID), strings.Join([]string{
+	p.Line("thread %s: %s", shownID(t.ID), strings.Join([]string{
 		Plural(len(t.Nodes), "run", "runs"), Plural(len(t.Branches), "branch", "branches"), Plural(len(t.Roots), "root", "roots"),
 	}, ", "))
 	size, repeated := make(map[*lineage.Node]int, len(t.Nodes)), make(map[string]int)
@@ -80,7 +77,7 @@ func (p *Printer) tree(t *lineage.Thread) {
 	var column func(n *lineage.Node, indent, mark string)
 	column = func(n *lineage.Node, indent, mark string) {
 		for n != nil {
-			p.line("  %s\t%s  %s%s", painted(mark), shownID(n.ID), p.nodeDetails(n), place(n, repeated[n.ID] > 1))
+			p.Line("  %s\t%s  %s%s", painted(mark), shownID(n.ID), p.nodeDetails(n), place(n, repeated[n.ID] > 1))
 			mark = indent + "● "
 			next := heaviest(n.Children, size)
 			for _, child := range n.Children {
@@ -111,7 +108,7 @@ func heaviest(list []*lineage.Node, size map[*lineage.Node]int) (most *lineage.N
 
 // nodeDetails returns what the tree says about a run.
 func (p *Printer) nodeDetails(n *lineage.Node) painted {
-	text := string(p.paint(lineageColour(n.End), string(n.End))) + ", " + Counted(n.Events, "event", "events")
+	text := string(p.Paint(lineageColour(n.End), string(n.End))) + ", " + Counted(n.Events, "event", "events")
 	if !n.StartedAt.IsZero() {
 		text += ", " + seconds(n.StartedAt)
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/lint"
 )
@@ -14,9 +15,9 @@ func (p *Printer) Lint(row lint.Row) {
 	case JSON:
 		p.json(row)
 	default:
-		p.add("lint", result{
-			name: row.Capture, file: row.Response, response: !row.ContentEncoded, status: StatusOf(row.Verdict), verdict: string(row.Verdict),
-			digest: row.Digest, bytes: row.Bytes, findings: row.Findings,
+		p.add("lint", document.Result{
+			Name: row.Capture, File: row.Response, Response: !row.ContentEncoded, Outcome: outcomeOf(StatusOf(row.Verdict)), Verdict: string(row.Verdict),
+			Digest: row.Digest, Bytes: row.Bytes, Findings: row.Findings,
 		})
 	}
 }
@@ -43,6 +44,6 @@ func (p *Printer) linted(row lint.Row) {
 	if row.Events > 0 {
 		result = Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + result
 	}
-	p.line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, result)
-	p.findings(row.Findings)
+	p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, result)
+	p.Findings(row.Findings)
 }

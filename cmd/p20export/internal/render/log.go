@@ -129,12 +129,12 @@ func newThreadRow(t store.Thread) LogThreadRow {
 }
 
 // number returns a cell with a number, which is aligned to the right.
-func number(n int64) cell { return cell{text: fmt.Sprintf("%9s", humanize.Grouped(n))} }
+func number(n int64) cell { return cell{Text: fmt.Sprintf("%9s", humanize.Grouped(n))} }
 
 // heading returns the first row of a table.
 func heading(names ...string) (row []cell) {
 	for _, name := range names {
-		row = append(row, cell{text: name})
+		row = append(row, cell{Text: name})
 	}
 	return row
 }
@@ -145,16 +145,16 @@ func (p *Printer) LogThread(t store.Thread, tenants bool) {
 		p.json(newThreadRow(t))
 		return
 	}
-	updated := cell{text: seconds(t.UpdatedAt)}
+	updated := cell{Text: seconds(t.UpdatedAt)}
 	if !t.DeletedAt.IsZero() {
-		updated = cell{"deleted " + seconds(t.DeletedAt), red}
+		updated = cell{Text: "deleted " + seconds(t.DeletedAt), Colour: red}
 	}
-	row := []cell{{text: shownID(t.Thread)}, number(t.Last), number(t.Runs), number(t.Bytes), updated}
+	row := []cell{{Text: shownID(t.Thread)}, number(t.Last), number(t.Runs), number(t.Bytes), updated}
 	head := heading("THREAD", "  ENTRIES", "     RUNS", "    BYTES", "UPDATED")
 	if tenants {
-		row, head = append([]cell{{text: shownID(t.Tenant)}}, row...), append(heading("TENANT"), head...)
+		row, head = append([]cell{{Text: shownID(t.Tenant)}}, row...), append(heading("TENANT"), head...)
 	}
-	p.listed(head, row)
+	p.List(head, row)
 }
 
 // LogRun prints a run of a list. With threads, the list has the runs of several, one thread
@@ -174,9 +174,9 @@ func (p *Printer) LogRun(r store.Run, threads bool) {
 	head := heading("RUN", "PARENT", "       AT", "   EVENTS", "    BYTES", "END", "STARTED")
 	if threads && (p.thread == nil || *p.thread != r.Key) {
 		p.thread = &r.Key
-		p.listed(head, []cell{{text: "thread " + shownKey(r.Key)}})
+		p.List(head, []cell{{Text: "thread " + shownKey(r.Key)}})
 	}
-	p.listed(head, []cell{{text: shownID(r.ID)}, {text: parent}, number(r.Start), number(r.Entries), number(r.Bytes), {string(r.End), endColour(r.End)}, {text: seconds(r.StartedAt)}})
+	p.List(head, []cell{{Text: shownID(r.ID)}, {Text: parent}, number(r.Start), number(r.Entries), number(r.Bytes), {Text: string(r.End), Colour: endColour(r.End)}, {Text: seconds(r.StartedAt)}})
 }
 
 // endColour returns the colour of the end of a run.
@@ -208,16 +208,16 @@ func (p *Printer) LogStat(address string, s store.Stat) {
 		p.json(LogStatRow{address, s.Threads, s.Deleted, s.Runs, s.Entries, s.Bytes, s.Packed, s.PackedBytes, s.StoredBytes, s.Size})
 		return
 	}
-	p.line("%s", address)
+	p.Line("%s", address)
 	threads := humanize.Grouped(s.Threads)
 	if s.Deleted > 0 {
 		threads += ", and " + humanize.Grouped(s.Deleted) + " deleted"
 	}
-	p.line("  threads   \t%s", threads)
-	p.line("  runs      \t%s", humanize.Grouped(s.Runs))
-	p.line("  entries   \t%s, %s", humanize.Grouped(s.Entries), humanize.Bytes(s.Bytes))
-	p.line("  packed    \t%s", packed(s.Packed, s.PackedBytes, s.StoredBytes))
-	p.line("  size      \t%s", humanize.Bytes(s.Size))
+	p.Line("  threads   \t%s", threads)
+	p.Line("  runs      \t%s", humanize.Grouped(s.Runs))
+	p.Line("  entries   \t%s, %s", humanize.Grouped(s.Entries), humanize.Bytes(s.Bytes))
+	p.Line("  packed    \t%s", packed(s.Packed, s.PackedBytes, s.StoredBytes))
+	p.Line("  size      \t%s", humanize.Bytes(s.Size))
 }
 
 // packed formats how many entries were packed, and their sizes before and after.
@@ -238,8 +238,8 @@ func (p *Printer) LogPacked(key store.Key, r store.Packed) {
 		p.json(LogPackRow{key.Tenant, key.Thread, r.Entries, r.Bytes, r.Stored})
 		return
 	}
-	p.line("%s \t%s", painted(fmt.Sprintf("%-9s", "packed")), shownKey(key))
-	p.line("  entries   \t%s", packed(r.Entries, r.Bytes, r.Stored))
+	p.Line("%s \t%s", painted(fmt.Sprintf("%-9s", "packed")), shownKey(key))
+	p.Line("  entries   \t%s", packed(r.Entries, r.Bytes, r.Stored))
 }
 
 // LogDeleted prints a thread that was deleted. If before is set, it was deleted before.
@@ -248,14 +248,14 @@ func (p *Printer) LogDeleted(t store.Thread, before bool) {
 		p.json(LogDeleteRow(newThreadRow(t)))
 		return
 	}
-	p.line("%s \t%s", p.paint(green, fmt.Sprintf("%-9s", "deleted")), shownKey(t.Key))
+	p.Line("%s \t%s", p.Paint(green, fmt.Sprintf("%-9s", "deleted")), shownKey(t.Key))
 	when := "at " + seconds(t.DeletedAt)
 	if before {
 		when = "earlier, " + when
 	}
-	p.line("  deleted   \t%s", when)
-	p.line("  erased    \t%s, %s, %s", Counted(t.Last, "entry", "entries"), Counted(t.Runs, "run", "runs"), humanize.Bytes(t.Bytes))
-	p.line("  remains   \tthe ids of tenant and thread, these numbers and the times, so that nothing can be appended to the thread")
+	p.Line("  deleted   \t%s", when)
+	p.Line("  erased    \t%s, %s, %s", Counted(t.Last, "entry", "entries"), Counted(t.Runs, "run", "runs"), humanize.Bytes(t.Bytes))
+	p.Line("  remains   \tthe ids of tenant and thread, these numbers and the times, so that nothing can be appended to the thread")
 }
 
 // shownKey returns a key for text.

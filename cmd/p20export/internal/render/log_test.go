@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/store"
 )
@@ -20,11 +21,11 @@ func TestLongList(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := New(&out, Text, record.Tool{})
-	const threads = 5*blockRows + 3
+	const threads = 5*text.BlockRows + 3
 	for i := range threads {
 		p.LogThread(store.Thread{Key: store.Key{Thread: fmt.Sprint("thread-", i)}, Last: 1, UpdatedAt: time.Unix(0, 0)}, false)
-		if len(p.block) > blockRows {
-			t.Fatalf("%d rows are in memory", len(p.block))
+		if n := p.Waiting(); n > text.BlockRows {
+			t.Fatalf("%d rows are in memory", n)
 		}
 	}
 	if err := p.Close(nil); err != nil {
@@ -40,12 +41,12 @@ func TestLongList(t *testing.T) {
 func TestListsOfLongIDs(t *testing.T) {
 	t.Parallel()
 	id := func(n int) string { return strings.Repeat("0123456789", n)[:n] }
-	for _, n := range []int{1, 36, 40, 50, widestCell, widestCell + 1, 100, lineColumns, 300, store.MaxIDBytes} {
+	for _, n := range []int{1, 36, 40, 50, text.WidestCell, text.WidestCell + 1, 100, text.LineColumns, 300, store.MaxIDBytes} {
 		var runs, threads bytes.Buffer
 		list, other := New(&runs, Text, record.Tool{}), New(&threads, Text, record.Tool{})
 		count := 20
 		if n == 36 {
-			count += blockRows
+			count += text.BlockRows
 		}
 		for i := range count {
 			key := store.Key{Tenant: "t" + id(n-1), Thread: fmt.Sprint("T", i%7, id(n))}

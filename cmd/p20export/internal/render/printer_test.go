@@ -1,36 +1,22 @@
 package render
 
 import (
-	"bufio"
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/project/record"
 )
 
-// A character that a terminal could act on is escaped wherever it is, also if it is split
-// between two writes. Everything else is unchanged.
-func TestTerminalJSON(t *testing.T) {
-	for char, want := range map[string]string{
-		"\x7f": `\u007f`, "\u009b": `\u009b`, "\u202e": `\u202e`, "\U000e0001": `\udb40\udc01`, "ÿ": "ÿ", "€": "€", "~": "~", "\n": "\n",
-	} {
-		for before := range 20 {
-			for _, after := range []int{0, 1, 9} {
-				text := strings.Repeat("a", before) + char + strings.Repeat("b", after) + "c"
-				for split := range len(text) {
-					var out bytes.Buffer
-					w := bufio.NewWriter(&out)
-					s := &terminalJSON{w: w}
-					for _, part := range []string{text[:split], text[split:]} {
-						if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
-							t.Fatalf("%d, %v", n, err)
-						}
-					}
-					w.Flush()
-					if got := out.String(); got != strings.Replace(text, char, want, 1) {
-						t.Fatalf("%q, split at %d: %q", text, split, got)
-					}
-				}
-			}
-		}
+// JSON rows are never wrapped.
+func TestJSONIsNotWrapped(t *testing.T) {
+	var out bytes.Buffer
+	p := New(&out, JSON, record.Tool{})
+	p.json(Version{Version: strings.Repeat("word ", 100)})
+	if err := p.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 {
+		t.Errorf("%d lines: %s", n, out.String())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 )
@@ -55,7 +56,7 @@ func newBar(w io.Writer, line string, done, total int) *Progress {
 
 // start shows the line after a short delay.
 func (p *Progress) start() {
-	if hasControls(p.w) {
+	if text.HasControls(p.w) {
 		p.timer = time.AfterFunc(progressDelay, p.show)
 	}
 }

@@ -3,6 +3,8 @@ package render
 import (
 	"os"
 	"testing"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 )
 
 // A terminal without control sequences has neither progress nor colours.
@@ -17,8 +19,8 @@ func TestDumbTerminal(t *testing.T) {
 		t.Setenv("TERM", name)
 		p := NewProgress(terminal, "reading")
 		p.End()
-		if got := p.timer != nil; got != want || wantsColour(terminal) != want {
-			t.Errorf("TERM=%s: progress %v, colours %v", name, got, wantsColour(terminal))
+		if got := p.timer != nil; got != want || text.WantsColour(terminal) != want {
+			t.Errorf("TERM=%s: progress %v, colours %v", name, got, text.WantsColour(terminal))
 		}
 	}
 }

@@ -86,15 +86,15 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 		colour = yellow
 	}
 	if d.Quiet {
-		p.oneLine(p.paint(colour, answer+d.firstReason(q)))
+		p.OneLine(p.Paint(colour, answer+d.firstReason(q)))
 		return
 	}
-	p.line("%s", p.paint(colour, answer))
+	p.Line("%s", p.Paint(colour, answer))
 	if q.Qualifies != gate.Unknown || q.Qualified > 0 {
 		if len(q.NotAsked) > 0 {
-			p.line("  not run: \t%s", strings.Join(q.NotAsked, ", "))
+			p.Line("  not run: \t%s", strings.Join(q.NotAsked, ", "))
 		}
-		p.line("  \t%s", painted(gate.Rule))
+		p.Line("  \t%s", painted(gate.Rule))
 	}
 	p.requiredChanges(q)
 	p.causes(d, causes)
@@ -105,8 +105,8 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 	if d.Dir != "" {
 		next = fmt.Sprintf(hint.ShowCaptures, finding.Escape(d.Dir), finding.Escape(d.Dir))
 	}
-	p.line("")
-	p.line("%s", painted(next))
+	p.Line("")
+	p.Line("%s", painted(next))
 }
 
 // verdictOf returns a sentence that says whether the integration qualifies.
@@ -232,14 +232,14 @@ func (p *Printer) requiredChanges(q gate.Qualification) {
 	if q.Qualifies != gate.No {
 		return
 	}
-	p.line("")
-	p.line("what to change:")
+	p.Line("")
+	p.Line("what to change:")
 	for _, n := range q.Changes {
-		p.line("  %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
+		p.Line("  %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 		if how, ok := hint.ByChange()[string(n.Code)]; ok {
-			p.line("      \t%s", painted(how))
+			p.Line("      \t%s", painted(how))
 		} else if n.Code != "" {
-			p.line("      \t"+hint.Explain, painted(n.Code))
+			p.Line("      \t"+hint.Explain, painted(n.Code))
 		}
 	}
 }
@@ -288,9 +288,9 @@ func (p *Printer) causes(d *Discovery, list []scenario.Cause) {
 		if len(names) == needed {
 			where = "every needed scenario"
 		}
-		p.line("")
-		p.line("likely cause (%s)", where)
-		p.line("  %s", painted(hint.ByCause()[string(cause)]))
-		p.line("  response: \t%s", painted(response))
+		p.Line("")
+		p.Line("likely cause (%s)", where)
+		p.Line("  %s", painted(hint.ByCause()[string(cause)]))
+		p.Line("  response: \t%s", painted(response))
 	}
 }

@@ -20,23 +20,23 @@ func (p *Printer) ReportRow(row report.Row) {
 	}
 	switch {
 	case row.Report == nil && row.Capture == nil:
-		p.line("%s no page", p.verdict(row.Verdict))
-		p.findings(row.Findings)
+		p.Line("%s no page", p.verdict(row.Verdict))
+		p.Findings(row.Findings)
 	case row.Report == nil:
-		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
-		p.findings(row.Findings)
+		p.Line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
+		p.Findings(row.Findings)
 	case row.Run == nil:
-		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
+		p.Line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row)
 	case row.Verdict == project.Frozen:
-		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
-		p.line("  %s", row.Says)
+		p.Line("%s \t%s  run %d  %s  %s", p.Paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
+		p.Line("  %s", row.Says)
 	case row.Next != "":
-		p.line("%s \t%s  run %d  %s", p.paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID)+ended(row))
-		p.line("  %s", row.Says)
-		p.line("  next    \t%s", row.Next)
+		p.Line("%s \t%s  run %d  %s", p.Paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID)+ended(row))
+		p.Line("  %s", row.Says)
+		p.Line("  next    \t%s", row.Next)
 	default:
-		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
+		p.Line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		if row.Verdict == project.Refused {
 			p.reasons(row)
 		}
@@ -65,13 +65,13 @@ func (p *Printer) reasons(row report.Row) {
 			}
 		}
 	}
-	p.findings(list[:min(shownReasons, len(list))])
+	p.Findings(list[:min(shownReasons, len(list))])
 	switch more := len(list) - shownReasons; {
 	case more <= 0:
 	case row.Listed == len(list):
-		p.line("  %-7s %s on the page", "…", Plural(more, "more is", "more are"))
+		p.Line("  %-7s %s on the page", "…", Plural(more, "more is", "more are"))
 	default:
-		p.line("  %-7s %s more; the page lists %s of %s", "…", humanize.Grouped(int64(more)), humanize.Grouped(int64(row.Listed)), humanize.Grouped(int64(len(list))))
+		p.Line("  %-7s %s more; the page lists %s of %s", "…", humanize.Grouped(int64(more)), humanize.Grouped(int64(row.Listed)), humanize.Grouped(int64(len(list))))
 	}
 }
 
@@ -79,6 +79,6 @@ func (p *Printer) reasons(row report.Row) {
 func (p *Printer) ReportWritten(row report.Row) {
 	p.Note("%s %s  %s  %s", p.verdict(project.Written), *row.Report, humanize.Bytes(*row.ReportBytes), string(*row.ReportDigest))
 	if p.format == Text {
-		p.findings(slices.DeleteFunc(slices.Clone(row.Findings), func(f finding.Finding) bool { return f.Code != finding.TemporaryLeft }))
+		p.Findings(slices.DeleteFunc(slices.Clone(row.Findings), func(f finding.Finding) bool { return f.Code != finding.TemporaryLeft }))
 	}
 }

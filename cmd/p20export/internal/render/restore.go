@@ -18,17 +18,17 @@ func (p *Printer) Restored(t *restore.Thread, r *restore.Result) {
 		p.json(LogRestoreRow{r.Key.Tenant, r.Row()})
 		return
 	}
-	p.line("%s", shownKey(r.Key))
+	p.Line("%s", shownKey(r.Key))
 	if r.Run != nil {
-		p.line("  run       \t%s, at %s", shownID(r.Run.ID), strconv.FormatInt(r.Run.Position, 10))
+		p.Line("  run       \t%s, at %s", shownID(r.Run.ID), strconv.FormatInt(r.Run.Position, 10))
 	}
 	last := ", the last"
 	if r.Position < t.Last {
 		last = "; the last is " + strconv.FormatInt(t.Last, 10)
 	}
-	p.line("  as of     \tposition %s%s", strconv.FormatInt(r.Position, 10), last)
-	p.line("  from      \t%s, %s", Plural(len(r.Used), "run", "runs"), Counted(r.Entries, "entry", "entries"))
+	p.Line("  as of     \tposition %s%s", strconv.FormatInt(r.Position, 10), last)
+	p.Line("  from      \t%s, %s", Plural(len(r.Used), "run", "runs"), Counted(r.Entries, "entry", "entries"))
 	p.messagesText(r.Messages, r.PendingToolCalls, r.Interrupts)
 	p.stateText(r.State, r.StateKnown)
-	p.findings(r.Findings)
+	p.Findings(r.Findings)
 }

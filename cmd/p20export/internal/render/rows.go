@@ -1,14 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture/recovery"
 	"github.com/p20export/p20export/discovery/analysis"
@@ -80,14 +76,11 @@ var rowTypes = sync.OnceValue(func() []RowType {
 	}
 })
 
-// encodeRow writes a row to buf. It returns the text that replaces the first byte, so that
-// the type is the first key.
-func encodeRow(buf *bytes.Buffer, row any) (head string, err error) {
+// typeName returns the name of the type of a row.
+func typeName(row any) (string, error) {
 	for _, t := range rowTypes() {
 		if t.Of == reflect.TypeOf(row) {
-			// A path may be invalid UTF-8, which is replaced by U+FFFD.
-			err := json.MarshalWrite(buf, row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
-			return `{"type":"` + t.Name + `",`, err
+			return t.Name, nil
 		}
 	}
 	return "", fmt.Errorf("the Go type %T has no row type", row)

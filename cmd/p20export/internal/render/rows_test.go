@@ -19,6 +19,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/rows"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
 	"github.com/p20export/p20export/discovery/gate"
@@ -170,4 +171,13 @@ func TestRowTypes(t *testing.T) {
 	if err := p.Close(nil); !errors.Is(err, ErrOutput) {
 		t.Errorf("a row that is not listed was written: %v", err)
 	}
+}
+
+// encodeRow encodes a row as the commands do.
+func encodeRow(buf *bytes.Buffer, row any) (head string, err error) {
+	name, err := typeName(row)
+	if err != nil {
+		return "", err
+	}
+	return rows.Encode(buf, name, row)
 }

@@ -17,8 +17,8 @@ func (p *Printer) Schemas() {
 			p.json(row)
 			continue
 		}
-		p.line("%s", row.Schema)
-		p.line("  is        \t%s", row.About)
-		p.line("  id        \t%s", row.ID)
+		p.Line("%s", row.Schema)
+		p.Line("  is        \t%s", row.About)
+		p.Line("  id        \t%s", row.ID)
 	}
 }

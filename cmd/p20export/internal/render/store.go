@@ -16,11 +16,11 @@ func (p *Printer) Pruned(row prune.Row) {
 	case p.format == JSON:
 		p.json(row)
 	case row.Verdict != prune.Kept || len(row.Findings) > 0:
-		p.line("%s \t%s", p.verdict(row.Verdict), row.Capture)
+		p.Line("%s \t%s", p.verdict(row.Verdict), row.Capture)
 		for _, record := range row.Records {
-			p.line("  record    \t%s", record)
+			p.Line("  record    \t%s", record)
 		}
-		p.findings(row.Findings)
+		p.Findings(row.Findings)
 	}
 }
 
@@ -42,12 +42,12 @@ func (p *Printer) Recovery(row recovery.Row, t *Tally) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.paint(recoveryColour(row.Verdict), fmt.Sprintf("%-13s", string(v))), row.Capture)
+	p.Line("%s \t%s", p.Paint(recoveryColour(row.Verdict), fmt.Sprintf("%-13s", string(v))), row.Capture)
 	if row.Recovered != nil {
-		p.line("  capture   \t%s", *row.Recovered)
-		p.line("  response  \t%s", humanize.Bytes(*row.Bytes))
+		p.Line("  capture   \t%s", *row.Recovered)
+		p.Line("  response  \t%s", humanize.Bytes(*row.Bytes))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // recoveryColour returns the colour of a verdict.

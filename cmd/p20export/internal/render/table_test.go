@@ -7,6 +7,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/record"
@@ -28,7 +29,7 @@ func checkWidth(t *testing.T, out string) {
 	}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if uniseg.StringWidth(line) > lineColumns || strings.ContainsFunc(line, finding.NeedsEscape) || strings.HasSuffix(line, " ") {
+		if uniseg.StringWidth(line) > text.LineColumns || strings.ContainsFunc(line, finding.NeedsEscape) || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", uniseg.StringWidth(line), line)
 		}
 	}
@@ -39,7 +40,7 @@ func TestTable(t *testing.T) {
 		for _, last := range hostile {
 			var out bytes.Buffer
 			p := New(&out, Text, record.Tool{})
-			p.table([][]cell{{{text: "run"}, {text: "verdict"}, {text: "missing"}}, {{text: first}}, {{text: first}, {"exact", green}, {text: last}}, {{text: "b"}, {"built", yellow}, {text: "none"}}})
+			p.Table([][]cell{{{Text: "run"}, {Text: "verdict"}, {Text: "missing"}}, {{Text: first}}, {{Text: first}, {Text: "exact", Colour: green}, {Text: last}}, {{Text: "b"}, {Text: "built", Colour: yellow}, {Text: "none"}}})
 			if err := p.Close(nil); err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ func (p *Printer) Imported(row transfer.Row) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
+	p.Line("%s \t%s", p.verdict(row.Verdict), row.File)
 	for _, part := range row.Parts {
 		counts := entryCount(part.Appended) + " appended"
 		switch {
@@ -28,9 +28,9 @@ func (p *Printer) Imported(row transfer.Row) {
 		case part.Found > 0:
 			counts += ", " + humanize.Grouped(part.Found) + " there before"
 		}
-		p.line("  thread    \t%s  %s", shownID(part.Thread), counts)
+		p.Line("  thread    \t%s  %s", shownID(part.Thread), counts)
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // ImportSummary prints the number of files by verdict, and what is missing of them if that
@@ -56,17 +56,17 @@ func (p *Printer) Exported(row transfer.ExportRow) {
 	if file == "-" {
 		file = "to standard output"
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), file)
+	p.Line("%s \t%s", p.verdict(row.Verdict), file)
 	if row.Entries != nil {
-		p.line("  thread    \t%s", shownKey(store.Key{Tenant: row.Tenant, Thread: row.Thread}))
+		p.Line("  thread    \t%s", shownKey(store.Key{Tenant: row.Tenant, Thread: row.Thread}))
 		size := humanize.Bytes(*row.Bytes)
 		if strings.HasSuffix(row.File, transfer.CompressedSuffix) {
 			size += " before compression"
 		}
-		p.line("  entries   \t%s, %s", humanize.Grouped(*row.Entries), size)
-		p.line("  last      \t%s", humanize.Grouped(*row.Last))
+		p.Line("  entries   \t%s, %s", humanize.Grouped(*row.Entries), size)
+		p.Line("  last      \t%s", humanize.Grouped(*row.Last))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 func entryCount(n int64) string { return Plural(int(n), "entry", "entries") }

@@ -3,44 +3,34 @@ package render
 import (
 	"fmt"
 
-	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/digest"
-	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/validate"
 )
 
-// result is the part of a SARIF or JUnit document about one input, or about one run in
-// it.
-type result struct {
-	name      string // of the input, and of the run if there is one
-	file      string // that the offsets of findings refer to
-	response  bool   // whether the file is a response as it was sent, so that findings have lines in it
-	status    Status
-	verdict   string
-	digest    digest.Digest // of the file; empty if it was not read
-	bytes     int64
-	kind      string // empty if inputs have only one kind
-	profile   artifact.Profile
-	canonical *bool
-	findings  []finding.Finding
-}
-
-// failed reports whether the input could not be checked.
-func (r result) failed() bool { return r.status == Failed }
-
-func resultOf(row validate.Row) result {
-	j := result{
-		name: row.File, file: row.File, status: StatusOf(row.Verdict), verdict: string(row.Verdict),
-		bytes: row.Bytes, profile: row.Profile, canonical: row.Canonical, findings: row.Findings,
+func resultOf(row validate.Row) document.Result {
+	j := document.Result{
+		Name: row.File, File: row.File, Outcome: outcomeOf(StatusOf(row.Verdict)), Verdict: string(row.Verdict),
+		Bytes: row.Bytes, Profile: row.Profile, Canonical: row.Canonical, Findings: row.Findings,
 	}
 	if row.Digest != nil {
-		j.digest = *row.Digest
+		j.Digest = *row.Digest
 	}
 	if row.Kind != nil {
-		j.kind = string(*row.Kind)
+		j.Kind = string(*row.Kind)
 	}
 	return j
+}
+
+// outcomeOf returns what a status means for a document.
+func outcomeOf(s Status) document.Outcome {
+	switch s {
+	case Done:
+		return document.Passed
+	case Negative:
+		return document.Negative
+	}
+	return document.Failed
 }
 
 // Validation prints the result of validating a file. A format that is one document stores
@@ -72,14 +62,14 @@ func (p *Printer) validated(row validate.Row) {
 	if row.Kind != nil {
 		kind = "  " + string(*row.Kind) + ", profile " + string(row.Profile)
 	}
-	p.line("%s \t%s%s", p.verdict(row.Verdict), row.File, kind)
+	p.Line("%s \t%s%s", p.verdict(row.Verdict), row.File, kind)
 	if row.Digest != nil {
-		p.line("  digest    \t%s", string(*row.Digest))
+		p.Line("  digest    \t%s", string(*row.Digest))
 	}
 	if row.Verdict == project.Accepted {
-		p.line("  canonical \t%s", yesNo(*row.Canonical))
+		p.Line("  canonical \t%s", yesNo(*row.Canonical))
 	}
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 func yesNo(b bool) string {

@@ -36,15 +36,15 @@ func (p *Printer) Verification(row verify.Row) {
 		p.json(row)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
+	p.Line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
 	if row.Record != "" {
-		p.line("  record    \t%s", row.Record)
+		p.Line("  record    \t%s", row.Record)
 	}
 	if row.Capture != "" { // empty if none was found
-		p.line("  capture   \t%s", row.Capture)
+		p.Line("  capture   \t%s", row.Capture)
 	}
 	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // TreeEntry prints the result for an entry of a directory: first its path, then the
@@ -60,14 +60,14 @@ func (p *Printer) TreeEntry(row verify.TreeRow) {
 		switch {
 		case path == nil:
 		case about:
-			p.line("%s \t%s", p.treeVerdict(row), *path)
+			p.Line("%s \t%s", p.treeVerdict(row), *path)
 			about = false
 		default:
-			p.line("%s%s", painted(labels[i]), *path)
+			p.Line("%s%s", painted(labels[i]), *path)
 		}
 	}
 	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
-	p.findings(row.Findings)
+	p.Findings(row.Findings)
 }
 
 // treeVerdict returns the verdict on an entry of a directory in its colour.
@@ -81,16 +81,16 @@ func (p *Printer) treeVerdict(row verify.TreeRow) painted {
 	default:
 		return p.verdict(row.Verdict)
 	}
-	return p.paint(colour, fmt.Sprintf("%-9s", string(row.Verdict)))
+	return p.Paint(colour, fmt.Sprintf("%-9s", string(row.Verdict)))
 }
 
 // provenance prints the origin of the snapshot and of the times of an artifact.
 func (p *Printer) provenance(origin *project.Origin, requestTaken bool, times *project.TimeSource) {
 	if origin != nil {
-		p.line("  snapshot  \t%s", formatOrigin(*origin, requestTaken))
+		p.Line("  snapshot  \t%s", formatOrigin(*origin, requestTaken))
 	}
 	if times != nil {
-		p.line("  times     \t%s", string(*times))
+		p.Line("  times     \t%s", string(*times))
 	}
 }
 

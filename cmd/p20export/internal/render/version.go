@@ -16,9 +16,9 @@ func (p *Printer) Version(v Version) {
 		p.json(v)
 		return
 	}
-	p.line("%s %s", v.Name, v.Version)
+	p.Line("%s %s", v.Name, v.Version)
 	if v.Commit != "" {
-		p.line("commit %s", v.Commit)
+		p.Line("commit %s", v.Commit)
 	}
-	p.line("%s %s/%s", v.Go, v.OS, v.Arch)
+	p.Line("%s %s/%s", v.Go, v.OS, v.Arch)
 }

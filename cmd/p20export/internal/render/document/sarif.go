@@ -1,4 +1,4 @@
-package render
+package document
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/rows"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/record"
@@ -189,13 +191,13 @@ type sarifLog struct {
 	spooled        int   // number of results
 }
 
-// add implements document.
-func (s *sarifLog) add(row result) error {
+// Add implements Document.
+func (s *sarifLog) Add(row Result) error {
 	place := s.files.add(row)
-	s.failed = s.failed || row.failed()
-	for _, f := range row.findings {
+	s.failed = s.failed || row.Outcome == Failed
+	for _, f := range row.Findings {
 		level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(fullMessage(f)), []SARIFLocation{newSARIFLocation(place, withLine(f, row))}
-		if row.failed() {
+		if row.Outcome == Failed {
 			s.notifications = append(s.notifications, SARIFNotification{SARIFDescriptor{f.Code, s.notices.add(f.Code)}, level, message, locations, newSARIFProperties(f)})
 			continue
 		}
@@ -219,11 +221,11 @@ func (s *sarifLog) add(row result) error {
 // object contains it.
 const resultIndent = "        "
 
-// write implements document.
-func (s *sarifLog) write(w *bufio.Writer) error {
-	text, err := json.Marshal(SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{{
+// Write implements Document.
+func (s *sarifLog) Write(w *bufio.Writer) error {
+	log, err := json.Marshal(SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{{
 		Tool: SARIFTool{SARIFDriver{
-			Name: s.tool.Name, Version: s.tool.Version, SemanticVersion: s.tool.Version, InformationURI: homepage,
+			Name: s.tool.Name, Version: s.tool.Version, SemanticVersion: s.tool.Version, InformationURI: text.Homepage,
 			Notifications: s.notices.list, Rules: append([]SARIFAbout{}, s.rules.list...),
 		}},
 		Invocations: []SARIFInvocation{{!s.failed, s.notifications}},
@@ -239,21 +241,21 @@ func (s *sarifLog) write(w *bufio.Writer) error {
 		return err
 	}
 	const empty = `"results": [` // in a string, the quotes would be escaped
-	at := bytes.LastIndex(text, []byte(empty)) + len(empty)
-	to := &terminalJSON{w: w}
-	_, _ = to.Write(text[:at])
+	at := bytes.LastIndex(log, []byte(empty)) + len(empty)
+	to := &rows.Escaper{W: w}
+	_, _ = to.Write(log[:at])
 	if _, err := io.Copy(to, results); err != nil {
 		return err
 	}
 	if s.spooled > 0 {
 		_, _ = to.Write([]byte("\n" + resultIndent[2:]))
 	}
-	_, _ = to.Write(append(text[at:], '\n'))
+	_, _ = to.Write(append(log[at:], '\n'))
 	return nil
 }
 
-// close implements document.
-func (s *sarifLog) close() error { return s.results.close() }
+// Close implements Document.
+func (s *sarifLog) Close() error { return s.results.close() }
 
 // sarifCodes describes each code once, in the order in which the codes are added.
 type sarifCodes struct {
@@ -274,7 +276,7 @@ func (s *sarifCodes) add(code finding.Code) int {
 	a := SARIFAbout{
 		ID:               code,
 		ShortDescription: newSARIFMessage(about.Meaning),
-		HelpURI:          codeURI(code),
+		HelpURI:          text.CodeURI(code),
 		Configuration:    SARIFConfiguration{SARIFLevel(about.Severity)},
 		Properties:       SARIFAboutProperties{about.Severity, about.Spec},
 	}
@@ -298,21 +300,21 @@ type sarifFile struct {
 }
 
 // add adds the file of a row if it is new, and returns its location.
-func (s *sarifFiles) add(row result) SARIFPlace {
-	place := SARIFPlace{URI: fileURI(row.file)}
+func (s *sarifFiles) add(row Result) SARIFPlace {
+	place := SARIFPlace{URI: fileURI(row.File)}
 	key := sarifFile{uri: place.URI}
 	a := SARIFArtifact{
 		Location:   place,
 		Roles:      []string{"analysisTarget"},
-		Properties: SARIFArtifactProperties{row.kind, row.profile, row.verdict, row.canonical},
+		Properties: SARIFArtifactProperties{row.Kind, row.Profile, row.Verdict, row.Canonical},
 	}
-	if row.file == "-" {
+	if row.File == "-" {
 		a.Location.Description = &SARIFMessage{"standard input"}
 	}
-	if row.digest != "" {
-		key.digest = row.digest
-		length := row.bytes // a copy, so that the row is not retained
-		a.Length, a.Hashes = &length, &SARIFHashes{row.digest.Hex()}
+	if row.Digest != "" {
+		key.digest = row.Digest
+		length := row.Bytes // a copy, so that the row is not retained
+		a.Length, a.Hashes = &length, &SARIFHashes{row.Digest.Hex()}
 	}
 	i, seen := s.at[key]
 	if !seen {
@@ -340,8 +342,8 @@ func fileURI(path string) string {
 
 // withLine returns the finding with a line number, which code scanning requires. For a
 // response it is the line in the response.
-func withLine(f finding.Finding, row result) finding.Finding {
-	if f.Line == 0 && row.response {
+func withLine(f finding.Finding, row Result) finding.Finding {
+	if f.Line == 0 && row.Response {
 		f.Line = f.ResponseLine
 	}
 	return f
@@ -367,7 +369,7 @@ func newSARIFLocation(place SARIFPlace, f finding.Finding) SARIFLocation {
 func newSARIFProperties(f finding.Finding) *SARIFProperties {
 	p := SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}
 	if f.Rule != "" {
-		p.See = ruleURI(f.Rule)
+		p.See = text.RuleURI(f.Rule)
 	}
 	if p == (SARIFProperties{}) {
 		return nil
@@ -377,11 +379,11 @@ func newSARIFProperties(f finding.Finding) *SARIFProperties {
 
 // fullMessage returns the message of a finding with its rule and next step.
 func fullMessage(f finding.Finding) string {
-	text := f.Message + rule(f)
+	message := f.Message + text.Rule(f)
 	if f.Hint != "" {
-		text += ". Next: " + f.Hint
+		message += ". Next: " + f.Hint
 	}
-	return text
+	return message
 }
 
 // newSARIFMessage returns a plain text message. Braces would be placeholders, so they

@@ -1,4 +1,4 @@
-package render
+package text
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// findings prints findings with excerpts of the lines they are on. Findings at the same
+// Findings prints findings with excerpts of the lines they are on. Findings at the same
 // place share one excerpt. After them it prints each next step and each rule once.
-func (p *Printer) findings(list []finding.Finding) {
+func (w *Writer) Findings(list []finding.Finding) {
 	var hints, rules []string
 	codes := map[string][]string{}
 	for i, f := range list {
-		p.finding(f)
+		w.finding(f)
 		if i+1 == len(list) || !samePlace(f, list[i+1]) {
-			p.excerpt(f)
+			w.excerpt(f)
 		}
 		if f.Rule != "" && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
@@ -38,10 +38,10 @@ func (p *Printer) findings(list []finding.Finding) {
 		if len(hints) > 1 {
 			of = " (" + strings.Join(codes[h], ", ") + ")"
 		}
-		p.line("  next    \t%s%s", painted(finding.Printable(h)), of)
+		w.Line("  next    \t%s%s", Painted(finding.Printable(h)), of)
 	}
 	for _, r := range rules {
-		p.line("  see     %s", ruleURI(r))
+		w.Line("  see     %s", RuleURI(r))
 	}
 }
 
@@ -50,27 +50,27 @@ func samePlace(a, b finding.Finding) bool {
 }
 
 // finding prints one finding.
-func (p *Printer) finding(f finding.Finding) {
+func (w *Writer) finding(f finding.Finding) {
 	if f.Code == finding.FindingsUnlisted {
-		p.line("  %-7s \t%s", "…", painted(finding.Printable(f.Message)))
+		w.Line("  %-7s \t%s", "…", Painted(finding.Printable(f.Message)))
 		return
 	}
-	p.line("  %s \t%s", p.paint(severityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
+	w.Line("  %s \t%s", w.Paint(SeverityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), Painted(Sentence(f)))
 }
 
 // excerpt prints the line a finding is on, if it is known, with a caret below the
 // position.
-func (p *Printer) excerpt(f finding.Finding) {
+func (w *Writer) excerpt(f finding.Finding) {
 	if f.Excerpt.Text == "" {
 		return
 	}
-	p.line("  %7d | %s", f.Line, painted(finding.Printable(f.Excerpt.Text)))
-	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour(f.Severity), "^"))
+	w.Line("  %7d | %s", f.Line, Painted(finding.Printable(f.Excerpt.Text)))
+	w.Line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), w.Paint(SeverityColour(f.Severity), "^"))
 }
 
-// sentence returns the code, place, message and rule of a finding, escaped.
-func sentence(f finding.Finding) string {
-	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(rule(f))
+// Sentence returns the code, place, message and rule of a finding, escaped.
+func Sentence(f finding.Finding) string {
+	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(Rule(f))
 }
 
 // where formats the place of a finding.
@@ -97,8 +97,8 @@ func where(f finding.Finding) string {
 	return " at " + strings.Join(parts, ", ")
 }
 
-// rule formats the rule of a finding.
-func rule(f finding.Finding) string {
+// Rule formats the rule of a finding.
+func Rule(f finding.Finding) string {
 	if f.Rule == "" {
 		return ""
 	}
@@ -107,18 +107,18 @@ func rule(f finding.Finding) string {
 
 // The addresses of this program's documentation.
 const (
-	homepage = "https://github.com/p20export/p20export"
-	pages    = homepage + "/blob/main/docs"
+	Homepage = "https://github.com/p20export/p20export"
+	Pages    = Homepage + "/blob/main/docs"
 )
 
-// ruleURI returns the address of a rule on its page.
-func ruleURI(id string) string {
+// RuleURI returns the address of a rule on its page.
+func RuleURI(id string) string {
 	page := docs.Contract
 	if r, ok := docs.Find(id); ok {
 		page = r.Page
 	}
-	return pages + "/" + page + "#" + id
+	return Pages + "/" + page + "#" + id
 }
 
-// codeURI returns the address of a finding code in the table of codes.
-func codeURI(code finding.Code) string { return pages + "/findings.md#" + string(code) }
+// CodeURI returns the address of a finding code in the table of codes.
+func CodeURI(code finding.Code) string { return Pages + "/findings.md#" + string(code) }

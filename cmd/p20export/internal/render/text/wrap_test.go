@@ -1,7 +1,6 @@
-package render
+package text
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/record"
 )
 
 func TestWrap(t *testing.T) {
@@ -77,17 +75,4 @@ func TestWrapKeepsWords(t *testing.T) {
 			t.Errorf("the text %q\nbecame   %q", line, wrapped)
 		}
 	})
-}
-
-// JSON rows are never wrapped.
-func TestJSONIsNotWrapped(t *testing.T) {
-	var out bytes.Buffer
-	p := New(&out, JSON, record.Tool{})
-	p.json(Version{Version: strings.Repeat("word ", 100)})
-	if err := p.Close(nil); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(out.String(), "\n"); n != 1 {
-		t.Errorf("%d lines: %s", n, out.String())
-	}
 }

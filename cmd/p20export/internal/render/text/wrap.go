@@ -1,4 +1,4 @@
-package render
+package text
 
 import (
 	"regexp"
@@ -9,9 +9,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// lineColumns is the maximum width of a line of text, in columns. It does not depend on
+// LineColumns is the maximum width of a line of text, in columns. It does not depend on
 // the terminal, so that the output is the same everywhere.
-const lineColumns = 120
+const LineColumns = 120
 
 // wrap splits a line of text that is too long at its spaces. A tab marks the end of the
 // line's label: it is removed, and the following lines are indented to that column.
@@ -23,14 +23,14 @@ func wrap(text string) string {
 	label, rest, ok := strings.Cut(text, "\t")
 	if ok {
 		text = label + rest
-		if n := columns(label); n <= lineColumns/2 {
+		if n := columns(label); n <= LineColumns/2 {
 			hang = n
 		}
 	}
-	if len(text) <= lineColumns || columns(text) <= lineColumns {
+	if len(text) <= LineColumns || columns(text) <= LineColumns {
 		return text
 	}
-	hang = min(hang, lineColumns/2)
+	hang = min(hang, LineColumns/2)
 	indent := "\n" + strings.Repeat(" ", hang)
 	var b strings.Builder
 	for at := 0; text != ""; {
@@ -43,7 +43,7 @@ func wrap(text string) string {
 			word = word[:end]
 		}
 		text = text[spaces+len(word):]
-		if n := at + spaces + columns(word); n <= lineColumns || at+spaces <= hang {
+		if n := at + spaces + columns(word); n <= LineColumns || at+spaces <= hang {
 			b.WriteString(strings.Repeat(" ", spaces))
 			at += spaces
 		} else {
@@ -51,7 +51,7 @@ func wrap(text string) string {
 			at = hang
 		}
 		for {
-			head, n := cutColumns(word, lineColumns-at)
+			head, n := cutColumns(word, LineColumns-at)
 			b.WriteString(head)
 			at += n
 			if word = word[len(head):]; word == "" {

@@ -1,4 +1,4 @@
-package render
+package document
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -48,7 +49,7 @@ func TestSARIFMessage(t *testing.T) {
 // Every format has the rule of a finding, with one link.
 func TestRuleShown(t *testing.T) {
 	f := finding.Violation("M4", "m")
-	if got, want := sentence(f), "wrong_type: m (rule M4)"; got != want {
+	if got, want := text.Sentence(f), "wrong_type: m (rule M4)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	const m4 = "https://github.com/p20export/p20export/blob/main/docs/contract.md#M4"
@@ -57,12 +58,12 @@ func TestRuleShown(t *testing.T) {
 	}
 	a2 := finding.Violation("A2", "m")
 	want := "  see     " + m4 + "\n  see     " + strings.Replace(m4, "#M4", "#A2", 1) + "\n"
-	if text := plainFindings([]finding.Finding{f, a2, f, f}); !strings.HasSuffix(text, want) || strings.Count(text, "see ") != 2 {
-		t.Errorf("the rules are not linked to once each:\n%s", text)
+	if plain := plainFindings([]finding.Finding{f, a2, f, f}); !strings.HasSuffix(plain, want) || strings.Count(plain, "see ") != 2 {
+		t.Errorf("the rules are not linked to once each:\n%s", plain)
 	}
 	plain := finding.New(finding.KeyOutsideSubset, "m")
-	if text := plainFindings([]finding.Finding{plain}); strings.Contains(text, "see ") || strings.Contains(text, "P20") {
-		t.Errorf("a finding without a rule:\n%s", text)
+	if plain := plainFindings([]finding.Finding{plain}); strings.Contains(plain, "see ") || strings.Contains(plain, "P20") {
+		t.Errorf("a finding without a rule:\n%s", plain)
 	}
 }
 
@@ -80,13 +81,13 @@ func TestSARIFIndent(t *testing.T) {
 	for n := range 3 {
 		var s sarifLog
 		for range n {
-			if err := s.add(result{file: "é", findings: []finding.Finding{finding.New(finding.KeyUnknown, `"results": [] é`)}}); err != nil {
+			if err := s.Add(Result{File: "é", Findings: []finding.Finding{finding.New(finding.KeyUnknown, `"results": [] é`)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var out bytes.Buffer
 		w := bufio.NewWriterSize(&out, 16)
-		if err := s.write(w); err != nil {
+		if err := s.Write(w); err != nil {
 			t.Fatal(err)
 		}
 		w.Flush()

@@ -1,4 +1,4 @@
-package render
+package text
 
 import (
 	"slices"
@@ -7,55 +7,55 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// cell is one field of a table.
-type cell struct{ text, colour string }
+// Cell is one field of a table.
+type Cell struct{ Text, Colour string }
 
-// widestCell is the maximum width of a cell after which a line continues.
-const widestCell = 56
+// WidestCell is the maximum width of a cell after which a line continues.
+const WidestCell = 56
 
 // leastLast is how much of a line the last column has, if its cells need it.
 const leastLast = 28
 
-// table prints rows of cells in columns. The last cell of a row is wrapped if it is too
+// Table prints rows of cells in columns. The last cell of a row is wrapped if it is too
 // long. After another cell that is too wide for its column, the row continues on a new line.
 // A row with one cell is a heading. Texts are escaped for the terminal.
-func (p *Printer) table(rows [][]cell) {
+func (w *Writer) Table(rows [][]Cell) {
 	for _, row := range rows {
 		for i := range row {
-			row[i].text = finding.Escape(row[i].text)
+			row[i].Text = finding.Escape(row[i].Text)
 		}
 	}
 	widths := tableWidths(rows)
 	last := len(widths)
 	for _, row := range rows {
 		if len(row) == 1 {
-			p.line("%s", p.paint(row[0].colour, row[0].text))
+			w.Line("%s", w.Paint(row[0].Colour, row[0].Text))
 			continue
 		}
 		line, at := "", 0
 		for i, width := range widths {
 			c := row[i]
-			n := columns(c.text)
+			n := columns(c.Text)
 			if n > width {
-				p.line("%s\t%s", painted(line), p.paint(c.colour, c.text))
-				line, c.text, n = strings.Repeat(" ", at), "", 0
+				w.Line("%s\t%s", Painted(line), w.Paint(c.Colour, c.Text))
+				line, c.Text, n = strings.Repeat(" ", at), "", 0
 			}
-			line += string(p.paint(c.colour, c.text)) + strings.Repeat(" ", width-n+2)
+			line += string(w.Paint(c.Colour, c.Text)) + strings.Repeat(" ", width-n+2)
 			at += width + 2
 		}
-		for i, text := range fold(row[last].text, lineColumns-at) {
+		for i, text := range fold(row[last].Text, LineColumns-at) {
 			if i > 0 {
 				line += "\n" + strings.Repeat(" ", at)
 			}
-			line += string(p.paint(row[last].colour, text))
+			line += string(w.Paint(row[last].Colour, text))
 		}
-		p.Raw([]byte(strings.TrimRight(line, " ") + "\n"))
+		w.out.Write([]byte(strings.TrimRight(line, " ") + "\n"))
 	}
 }
 
 // tableWidths returns the widths of the columns except for the last, such that a line has
 // room for it. If there is not enough, the widest cells are left out.
-func tableWidths(rows [][]cell) []int {
+func tableWidths(rows [][]Cell) []int {
 	last := 0
 	for _, row := range rows {
 		last = max(last, len(row)-1)
@@ -64,13 +64,13 @@ func tableWidths(rows [][]cell) []int {
 	room := 0
 	for i, row := range rows {
 		for _, c := range row {
-			sizes[i] = append(sizes[i], columns(c.text))
+			sizes[i] = append(sizes[i], columns(c.Text))
 		}
 		if len(row) > 1 {
 			room = max(room, min(sizes[i][last], leastLast))
 		}
 	}
-	most := slices.Repeat([]int{widestCell}, last)
+	most := slices.Repeat([]int{WidestCell}, last)
 	for {
 		widths, total, widest := make([]int, last), room, 0
 		for i := range widths {
@@ -83,33 +83,36 @@ func tableWidths(rows [][]cell) []int {
 				widest = i
 			}
 		}
-		if total <= lineColumns || widths[widest] == 0 {
+		if total <= LineColumns || widths[widest] == 0 {
 			return widths
 		}
 		most[widest] = widths[widest] - 1
 	}
 }
 
-// blockRows is the number of rows of a list that are aligned with each other. The list can
+// BlockRows is the number of rows of a list that are aligned with each other. The list can
 // be longer than what fits into memory.
-const blockRows = 1000
+const BlockRows = 1000
 
-// listed adds a row to a list that is printed in columns. The first row is printed below the
+// List adds a row to a list that is printed in columns. The first row is printed below the
 // head.
-func (p *Printer) listed(head, row []cell) {
-	if p.block == nil {
-		p.block = append(p.block, head)
+func (w *Writer) List(head, row []Cell) {
+	if w.block == nil {
+		w.block = append(w.block, head)
 	}
-	if p.block = append(p.block, row); len(p.block) >= blockRows {
-		p.printBlock()
+	if w.block = append(w.block, row); len(w.block) >= BlockRows {
+		w.EndList()
 	}
 }
 
-// printBlock prints the rows of a list that were not printed yet.
-func (p *Printer) printBlock() {
-	if len(p.block) > 0 {
-		p.table(p.block)
-		p.block = p.block[:0]
+// Waiting returns the number of rows of a list that were not printed yet, with its head.
+func (w *Writer) Waiting() int { return len(w.block) }
+
+// EndList prints the rows of a list that were not printed yet.
+func (w *Writer) EndList() {
+	if len(w.block) > 0 {
+		w.Table(w.block)
+		w.block = w.block[:0]
 	}
 }
 

@@ -1,4 +1,4 @@
-package render
+package document
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -58,14 +59,14 @@ type junitSuite struct {
 	cases   spool      // XML elements, each with its line feed
 }
 
-// add implements document.
-func (s *junitSuite) add(row result) error {
-	c := JUnitCase{Name: finding.Escape(row.name), Class: "p20export." + s.command}
+// Add implements Document.
+func (s *junitSuite) Add(row Result) error {
+	c := JUnitCase{Name: finding.Escape(row.Name), Class: "p20export." + s.command}
 	s.counts.Tests++
-	switch row.status {
-	case Done:
-		if len(row.findings) > 0 {
-			c.SystemOut = &JUnitText{plainFindings(row.findings)}
+	switch row.Outcome {
+	case Passed:
+		if len(row.Findings) > 0 {
+			c.SystemOut = &JUnitText{plainFindings(row.Findings)}
 		}
 	case Negative:
 		s.counts.Failures++
@@ -84,8 +85,8 @@ func (s *junitSuite) add(row result) error {
 	return s.cases.add(text.Bytes())
 }
 
-// write implements document.
-func (s *junitSuite) write(w *bufio.Writer) error {
+// Write implements Document.
+func (s *junitSuite) Write(w *bufio.Writer) error {
 	s.counts.Name = "p20export " + s.command
 	text, err := xml.MarshalIndent(JUnitSuites{Suite: s.counts}, "", "  ")
 	if err != nil {
@@ -109,25 +110,25 @@ func (s *junitSuite) write(w *bufio.Writer) error {
 	return w.WriteByte('\n')
 }
 
-// close implements document.
-func (s *junitSuite) close() error { return s.cases.close() }
+// Close implements Document.
+func (s *junitSuite) Close() error { return s.cases.close() }
 
 // newJUnitProblem describes the problem of a row: its message is the first error, its
 // text has all findings. A run with a negative verdict may have no error; its message is
 // then the warning that explains the verdict.
-func newJUnitProblem(row result) *JUnitProblem {
-	problem := &JUnitProblem{Type: row.verdict, JUnitText: JUnitText{plainFindings(row.findings)}}
-	i := slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Error })
+func newJUnitProblem(row Result) *JUnitProblem {
+	problem := &JUnitProblem{Type: row.Verdict, JUnitText: JUnitText{plainFindings(row.Findings)}}
+	i := slices.IndexFunc(row.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	if i < 0 {
-		i = slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
+		i = slices.IndexFunc(row.Findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
 	}
 	if i < 0 {
-		i = slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Warning })
+		i = slices.IndexFunc(row.Findings, func(f finding.Finding) bool { return f.Severity == finding.Warning })
 	}
 	if i >= 0 {
-		problem.Message = sentence(row.findings[i])
+		problem.Message = text.Sentence(row.Findings[i])
 	} else {
-		problem.Message = row.verdict
+		problem.Message = row.Verdict
 	}
 	return problem
 }
@@ -135,9 +136,9 @@ func newJUnitProblem(row result) *JUnitProblem {
 // plainFindings returns findings as text without colour. Characters that XML cannot
 // contain (XML 1.0 §2.2) are escaped.
 func plainFindings(list []finding.Finding) string {
-	var text strings.Builder
-	p := Printer{w: bufio.NewWriter(&text)}
-	p.findings(list)
-	p.w.Flush()
-	return "\n" + text.String()
+	var plain strings.Builder
+	w := bufio.NewWriter(&plain)
+	text.New(w, false, false).Findings(list)
+	w.Flush()
+	return "\n" + plain.String()
 }
