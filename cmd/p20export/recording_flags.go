@@ -71,11 +71,7 @@ func (fl *recordingFlags) openLog(ctx context.Context, s *storeFlags, mode logs.
 	if isFile && fl.contains(file) {
 		return nil, fmt.Errorf("--store %s is in --captures %s; name a file outside it, because everything in --captures is checked as a capture", finding.Quote(address.String()), finding.Quote(fl.dir))
 	}
-	log, err := s.open(ctx, mode)
-	if err != nil || !isFile {
-		return log, err
-	}
-	return watchFile(log, file)
+	return s.open(ctx, mode)
 }
 
 // contains reports whether a path is in the directory of --captures, or is that directory.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -98,6 +99,48 @@ func TestServeRemovedLog(t *testing.T) {
 	}
 	client.wantLater(t, url, "3 "+testkit.Snapshot, "4 "+testkit.Finished)
 	wantReady(t, s, http.StatusOK)
+	s.stop(t)
+}
+
+// A write-ahead log that was removed is noticed before a run is acknowledged. What was
+// acknowledged is in the log after the server was stopped.
+func TestServeRemovedWAL(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "events.db")
+	a := newAgent(t)
+	s, url := startServe(t, "sqlite:"+file, a.URL, "--metrics", "127.0.0.1:0", "--drain", "0s")
+	client := startRun(t, url, "r")
+	client.want(t, "2 "+testkit.Started)
+	wantReady(t, s, http.StatusOK)
+	if err := os.Remove(file + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	close(a.release)
+	s.await(t, `-wal is not the file that was opened`)
+	wantReady(t, s, http.StatusServiceUnavailable)
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 143 { // the run was cut off
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	s, _ = startServe(t, "sqlite:"+file, a.URL)
+	s.stop(t)
+	wantClosings(t, file, "p20export.owner_lost", "error")
+}
+
+// Another name of the file of a log that is in use is refused.
+func TestServeHardLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, second := filepath.Join(dir, "events.db"), filepath.Join(dir, "second.db")
+	a := newAgent(t)
+	s, _ := startServe(t, "sqlite:"+file, a.URL)
+	if err := os.Link(file, second); err != nil {
+		t.Fatal(err)
+	}
+	out, err := program(t, "serve", "--store", "sqlite:"+second, "--upstream", "chat="+a.URL, "--listen", "127.0.0.1:0").CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 || !strings.Contains(string(out), "has 2 names (hard links)") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	s.stop(t)
 }
 

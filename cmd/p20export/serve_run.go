@@ -43,8 +43,8 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	defer out.Close()
 	var server *serve.Server
 	m := monitor.NewServe(func() error {
-		if file, ok := settings.Log.(*watchedFile); ok {
-			if err := file.check(); err != nil {
+		if log, ok := settings.Log.(interface{ Check() error }); ok {
+			if err := log.Check(); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,8 @@ package sqlite
 
 import (
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,3 +18,6 @@ func writable(path string) error {
 	}
 	return nil
 }
+
+// links returns the number of names of a file.
+func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }

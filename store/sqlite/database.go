@@ -32,6 +32,8 @@ type database struct {
 	// insertOne and insertMany insert 1 and rowsAtOnce rows of entries.
 	insertOne, insertMany *sql.Stmt
 	group                 group
+	claim                 *claim
+	identity              *identity
 }
 
 // setUp creates the tables of an empty database, or brings them up to date. It uses a
@@ -73,7 +75,7 @@ func (d *database) connect(ctx context.Context) (err error) {
 	}
 	d.write.SetMaxOpenConns(1)
 	if err := d.prepare(ctx); err != nil {
-		return errors.Join(err, d.close())
+		return errors.Join(err, d.disconnect())
 	}
 	return nil
 }
@@ -125,16 +127,24 @@ func (d *database) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// close closes the connections. The last one of all processes moves everything from the
+// disconnect closes the connections. The last one of all processes moves everything from the
 // write-ahead log to the file and removes it.
-func (d *database) close() error {
+func (d *database) disconnect() error {
 	return errors.Join(d.read.Close(), d.write.Close())
 }
+
+// close closes everything.
+func (d *database) close() error {
+	return errors.Join(d.disconnect(), d.claim.release())
+}
+
+// check implements sqlstore.Dialect.Check.
+func (d *database) check() error { return d.identity.check() }
 
 // size returns the size of the file and of the write-ahead log.
 func (d *database) size(context.Context) (int64, error) {
 	total := int64(0)
-	for _, name := range []string{d.path, d.path + "-wal"} {
+	for _, name := range []string{d.path, d.path + walSuffix} {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) && name != d.path {
 			continue

@@ -93,6 +93,9 @@ func (d *database) writeWaiting(ctx context.Context) error {
 	if d.group.empty() {
 		return nil
 	}
+	if err := d.check(); err != nil {
+		return err
+	}
 	tx, err := d.begin(ctx)
 	if err != nil {
 		return err
@@ -125,5 +128,8 @@ func (d *database) writeAll(tx *sql.Tx, all []*waiter) (err error) {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return d.check() // what no other program sees is not acknowledged
 }

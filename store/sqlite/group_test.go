@@ -19,11 +19,11 @@ import (
 func TestSQLiteGroup(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	d := &database{path: path, group: group{turn: make(chan struct{}, 1)}}
 	if err := prepare(path, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.setUp(t.Context(), true), d.connect(t.Context())); err != nil {
+	d, err := openDatabase(t.Context(), path, true)
+	if err != nil {
 		t.Fatal(err)
 	}
 	log := sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Close: d.close})

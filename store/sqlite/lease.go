@@ -36,5 +36,9 @@ func (d *database) leases(ctx context.Context, _ func(name string)) (store.Lease
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, explain(err))
 	}
-	return new(leases.Set).Holder(func() error { return errors.Join(tx.Rollback(), db.Close()) }), nil
+	// The lock of the file itself counts, in case the one next to it was removed.
+	if err := d.claim.lead(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: it has locked %s: end it first, or use another log here", err, d.path), tx.Rollback(), db.Close())
+	}
+	return new(leases.Set).Holder(func() error { return errors.Join(d.claim.follow(), tx.Rollback(), db.Close()) }), nil
 }

@@ -3,8 +3,9 @@
 // The file has a write-ahead log next to it while it is open, whose name ends in -wal, and
 // an index of that in shared memory, whose name ends in -shm. Several processes of one
 // machine can use the file at the same time. It must not be on a network file system. While it
-// is open, it must not be moved or replaced, and the other two must not be removed: entries would
-// be lost. VACUUM INTO copies it (with SQLite's own program, for example).
+// is open, it must not be moved or replaced, and the other two must not be removed: appends then
+// fail, and what was appended before is moved to the file by Close. A file with several names is
+// refused, and on Linux one that is open at another path. VACUUM INTO copies it (with SQLite's own program, for example).
 //
 // An append is on disk when it returns (synchronous=FULL). One transaction writes at a time.
 // Follow notices what other processes append within a few milliseconds. It ends with an
@@ -62,21 +63,45 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 	if err := prepare(path, create); err != nil {
 		return nil, err
 	}
-	empty, err := inspect(ctx, path)
+	d, err := openDatabase(ctx, path, create)
 	if err != nil {
-		return nil, explain(err)
-	}
-	if empty && !create {
-		return nil, fmt.Errorf("%w: the file is empty", store.ErrNoLog)
-	}
-	d := &database{path: path, group: group{turn: make(chan struct{}, 1)}}
-	if err := d.setUp(ctx, empty); err != nil {
-		return nil, explain(err)
-	}
-	if err := d.connect(ctx); err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	return sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Close: d.close}), nil
+}
+
+// openDatabase opens the database in a file that prepare has checked.
+func openDatabase(ctx context.Context, path string, create bool) (*database, error) {
+	c, err := claimFile(path) // before SQLite can create another write-ahead log
+	if err != nil {
+		return nil, err
+	}
+	d := &database{path: path, claim: c, group: group{turn: make(chan struct{}, 1)}}
+	if err := d.open(ctx, create); err != nil {
+		return nil, errors.Join(err, c.release())
+	}
+	return d, nil
+}
+
+// open opens the connections.
+func (d *database) open(ctx context.Context, create bool) error {
+	empty, err := inspect(ctx, d.path)
+	if err != nil {
+		return explain(err)
+	}
+	if empty && !create {
+		return fmt.Errorf("%w: the file is empty", store.ErrNoLog)
+	}
+	if err := d.setUp(ctx, empty); err != nil {
+		return explain(err)
+	}
+	if err := d.connect(ctx); err != nil {
+		return explain(err)
+	}
+	if d.identity, err = identify(d.path); err != nil {
+		return errors.Join(err, d.disconnect())
+	}
+	return nil
 }
 
 // prepare checks that the file is one that SQLite can use, and creates it if there is none.
@@ -107,6 +132,9 @@ func prepare(path string, create bool) error {
 		return fmt.Errorf("%w: it is a directory", store.ErrNotLog)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: it is not a regular file", store.ErrNotLog)
+	}
+	if err := checkLinks(path, info); err != nil {
+		return err
 	}
 	return writable(path)
 }
@@ -153,6 +181,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check,
 	}
 }

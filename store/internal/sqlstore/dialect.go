@@ -45,6 +45,8 @@ type Dialect struct {
 	Reclaim func(ctx context.Context) error
 	// Size returns the size of the database on disk.
 	Size func(ctx context.Context) (int64, error)
+	// Check returns an error if the log no longer is where it was opened. It may be nil.
+	Check func() error
 	// Explain says what an error of the database means and what to do.
 	Explain func(err error) error
 }

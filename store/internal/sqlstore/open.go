@@ -63,6 +63,15 @@ func (l *Log) Leases(ctx context.Context, lost func(name string)) (store.Leases,
 	return leases, nil
 }
 
+// Check returns an error if nothing can be appended because the log no longer is where it was
+// opened, for example because a file of it was replaced.
+func (l *Log) Check() error {
+	if l.dialect.Check == nil {
+		return nil
+	}
+	return l.dialect.Check()
+}
+
 // Migrate creates the tables of a log, or brings those of an older program up to date. If
 // create is false, it does nothing to a database without tables. The error is
 // store.ErrNewer if the tables are of a newer program.
