@@ -39,8 +39,9 @@ the name of its directory, other files by their digest.
 
 A file is read twice: its digests are checked before anything is appended. So a
 damaged or unfinished capture and an incomplete export append nothing. A
-response that is no event stream, as of a request that failed, is refused. Files
-are imported one after the other, in the given order: give the captures of a
+capture without events or a request, and one whose response is no event stream,
+as of a request that failed, has nothing to append and is skipped. Files are
+imported one after the other, in the given order: give the captures of a
 conversation in the order in which they were made.
 
 With --from-list FILE, every line of FILE is an argument; if FILE contains NUL

@@ -124,13 +124,28 @@ func mustImport(t testing.TB, log store.Log, path string, s transfer.ImportSetti
 // refused imports a file, which must be refused with a code, and nothing may be appended.
 func refused(t testing.TB, log store.Log, path string, s transfer.ImportSettings, code finding.Code) transfer.Row {
 	t.Helper()
+	return withoutEntries(t, log, path, s, code, project.Refused)
+}
+
+// skipped checks that a capture has nothing to append.
+func skipped(t testing.TB, log store.Log, path string, s transfer.ImportSettings, code finding.Code) transfer.Row {
+	t.Helper()
+	row := withoutEntries(t, log, path, s, code, project.Skipped)
+	if finding.Failed(row.Findings) || !row.Nothing() {
+		t.Errorf("%s: %s", path, show(row))
+	}
+	return row
+}
+
+func withoutEntries(t testing.TB, log store.Log, path string, s transfer.ImportSettings, code finding.Code, verdict project.Verdict) transfer.Row {
+	t.Helper()
 	before := dump(t, log)
 	row := transfer.Import(t.Context(), log, inputs.File(path), s)
-	if row.Verdict != project.Refused || !finding.Has(row.Findings, code) {
-		t.Errorf("%s: %s, want %s", path, show(row), code)
+	if row.Verdict != verdict || !finding.Has(row.Findings, code) {
+		t.Errorf("%s: %s, want %s and %s", path, show(row), verdict, code)
 	}
 	if after := dump(t, log); after != before {
-		t.Errorf("%s was refused and has changed the log:\n%s", path, after)
+		t.Errorf("%s was not appended and has changed the log:\n%s", path, after)
 	}
 	return row
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"time"
@@ -36,7 +37,8 @@ const (
 )
 
 // Row is the result of importing one file. Its verdict is project.Written if the log has
-// every entry, also if it had them before.
+// every entry, also if it had them before, and project.Skipped if it is a capture that has
+// none, such as that of a failed request.
 type Row struct {
 	File    string          `json:"file"`
 	Form    Form            `json:"form"`
@@ -68,8 +70,12 @@ func Import(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettin
 	row := Row{File: in.Path, Form: FormCapture, Verdict: project.Written, Parts: []Part{}, Findings: []finding.Finding{}}
 	if err := row.importFrom(ctx, log, in, s); err != nil {
 		f, isVerdict := fromError(err)
-		row.Verdict = project.Failed
-		if isVerdict {
+		switch {
+		case !isVerdict:
+			row.Verdict = project.Failed
+		case f.Code == finding.FramingOpaque, errors.Is(err, errEmpty):
+			row.Verdict, f = project.Skipped, f.WithSeverity(finding.Info)
+		default:
 			row.Verdict = project.Refused
 		}
 		row.Findings = append(row.Findings, f)
@@ -78,12 +84,16 @@ func Import(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettin
 	return row
 }
 
-// Nothing reports whether a capture was refused because it has nothing to append: its framing
-// is opaque, it has neither events nor a request, or nothing names its thread.
+// Nothing reports whether a file has nothing that can be appended: it was skipped, it is not a
+// capture and has no events, or nothing names its thread.
 func (row *Row) Nothing() bool {
-	return finding.Has(row.Findings, finding.StreamThreadUnknown) || finding.Has(row.Findings, finding.FramingOpaque) ||
+	return row.Verdict == project.Skipped || finding.Has(row.Findings, finding.StreamThreadUnknown) ||
 		row.Verdict == project.Refused && finding.Has(row.Findings, finding.NoEvents)
 }
+
+// errEmpty means that a capture has no events, and no request that belongs to a thread. A proxy
+// records such exchanges, too, so this is no mistake.
+var errEmpty = errors.New("nothing to append")
 
 // Find returns what the log has of the stream of a capture directory, in its first thread.
 // If the stream has ended there, the log has all of it. Find reads the capture only up to
@@ -193,8 +203,11 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 		row.Findings = append(row.Findings, f.WithSeverity(finding.Warning))
 	}
 	if frames == 0 && request == nil {
-		return "", false, finding.New(finding.NoEvents, "%s contains no events and no request; it was read as %s", finding.Escape(src.in.Path), c.Framing()).
-			WithSeverity(finding.Error).WithHint(hint.ImportFraming)
+		empty := finding.New(finding.NoEvents, "%s contains no events and no request; it was read as %s", finding.Escape(src.in.Path), c.Framing())
+		if c.Manifest() != nil {
+			return "", false, fmt.Errorf("%w: %w", errEmpty, empty)
+		}
+		return "", false, empty.WithSeverity(finding.Error).WithHint(hint.ImportFraming)
 	}
 	id, end := src.stream(c), endOf(c)
 	row.Stream, row.End = &id, &end
@@ -203,6 +216,9 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 	}
 	if first == "" {
 		err = ErrThread
+		if frames == 0 && c.Manifest() != nil { // a request that failed
+			err = fmt.Errorf("%w: %w", errEmpty, err)
+		}
 	}
 	return first, pinned, err
 }

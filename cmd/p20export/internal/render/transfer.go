@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/internal/humanize"
@@ -39,7 +40,11 @@ func (p *Printer) ImportSummary(t *Tally, missing string) {
 	if t.Total() < 2 && missing == "" {
 		return
 	}
-	text := Plural(t.Total(), "file", "files") + ": " + verdictCounts(t.counts, project.Written, project.Refused, project.Failed)
+	verdicts := []project.Verdict{project.Written, project.Refused, project.Failed}
+	if t.counts[project.Skipped] > 0 {
+		verdicts = slices.Insert(verdicts, 1, project.Skipped)
+	}
+	text := Plural(t.Total(), "file", "files") + ": " + verdictCounts(t.counts, verdicts...)
 	if missing != "" {
 		text += "; " + missing
 	}
