@@ -3,6 +3,7 @@ package serve
 import (
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 )
@@ -10,9 +11,16 @@ import (
 // lineageOf is the lineage of a thread.
 type lineageOf struct {
 	ThreadID string              `json:"thread_id"`
-	Runs     []lineage.RunRow    `json:"runs"`
+	Runs     []runRow            `json:"runs"`
 	Branches []lineage.BranchRow `json:"branches"`
 	Findings []finding.Finding   `json:"findings"`
+}
+
+// runRow is a run of a thread.
+type runRow struct {
+	lineage.RunRow
+	// ClosingCode is the code with which a server closed the run, or null.
+	ClosingCode *string `json:"closing_code"`
 }
 
 // listRuns serves GET /threads/{thread}/runs.
@@ -36,20 +44,50 @@ func (s *Server) lineage(q *request) (document any, ok bool) {
 		return nil, false
 	}
 	var list []lineage.Run
+	failed := map[int64]int64{} // the last position of runs that failed, by their first one
 	for r, err := range s.settings.Log.Runs(q.Context(), store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread}) {
 		if err != nil {
 			s.fail(q, err)
 			return nil, false
 		}
+		if r.End == store.Failed {
+			failed[r.Start] = r.Last
+		}
 		list = append(list, restore.Lineage(&r))
 	}
-	return newLineage(key.Thread, lineage.New(list)), true
+	doc := newLineage(key.Thread, lineage.New(list))
+	for i := range doc.Runs {
+		if last := failed[doc.Runs[i].Position]; last > 0 {
+			if doc.Runs[i].ClosingCode, err = s.closingCode(q, last); err != nil {
+				s.fail(q, err)
+				return nil, false
+			}
+		}
+	}
+	return doc, true
+}
+
+// closingCode returns the code of the closing at a position of the thread, or nil if the entry
+// is of the agent.
+func (s *Server) closingCode(q *request, position int64) (*string, error) {
+	for e, err := range s.settings.Log.Read(q.Context(), q.key(), position-1) {
+		if err != nil || e.Kind != store.Closing {
+			return nil, err
+		}
+		code := runs.ClosingCode(e.Data)
+		return &code, nil
+	}
+	return nil, nil // the thread was deleted
 }
 
 func newLineage(id string, g *lineage.Graph) lineageOf {
-	doc := lineageOf{ThreadID: id, Runs: []lineage.RunRow{}, Branches: []lineage.BranchRow{}, Findings: g.Findings()}
+	doc := lineageOf{ThreadID: id, Runs: []runRow{}, Branches: []lineage.BranchRow{}, Findings: g.Findings()}
 	if t := g.Thread(id); t != nil {
-		doc.Runs, doc.Branches = t.Rows()
+		var rows []lineage.RunRow
+		rows, doc.Branches = t.Rows()
+		for _, r := range rows {
+			doc.Runs = append(doc.Runs, runRow{RunRow: r})
+		}
 	}
 	return doc
 }

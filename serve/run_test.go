@@ -94,6 +94,7 @@ func TestUpstreamEnded(t *testing.T) {
 		}
 		same(t, answer.text(), "")
 		same(t, p.ended(1), serve.UpstreamEnded)
+		p.get("/threads/t/runs").want(http.StatusOK, `"end":"failed","closing_code":"p20export.upstream_ended"}`)
 	})
 }
 

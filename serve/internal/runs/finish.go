@@ -36,6 +36,9 @@ func (c closing) event(at time.Time) []byte {
 	return append(strconv.AppendInt(text, at.UnixMilli(), 10), '}')
 }
 
+// ClosingCode returns the code of a closing, or "" if another program wrote it without one.
+func ClosingCode(data []byte) string { return textOf(data, "code") }
+
 // finish ends a stream, unless it has ended, and reports whether it did. An open run is
 // closed first, which is reported too. So is a request to which the agent began no run, if
 // silent is set: its readers learn what happened.

@@ -209,12 +209,15 @@ func Pending(ctx context.Context, log store.Log, key store.Key) (store.Stream, e
 }
 
 // runIDOf returns the run id of a request, or "".
-func runIDOf(request []byte) string {
+func runIDOf(request []byte) string { return textOf(request, "runId") }
+
+// textOf returns the string of a member of an object, or "".
+func textOf(data []byte, name string) string {
 	var o strictjson.Object
-	if v, err := strictjson.ReadText(&o, new(strictjson.Decoder), request); err != nil || v.Kind != strictjson.ObjectStart {
+	if v, err := strictjson.ReadText(&o, new(strictjson.Decoder), data); err != nil || v.Kind != strictjson.ObjectStart {
 		return ""
 	}
-	return o.Text("runId")
+	return o.Text(name)
 }
 
 // deleted reports whether an error says that the thread was deleted.
