@@ -34,7 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx = atomicfile.WithOnWait(ctx, func(dir string) {
 		fmt.Fprintf(stderr, "p20export: waiting for another program that is writing to %s\n", finding.Printable(dir))
 	})
-	out := cli.NewOutput(stdout, stderr)
+	out := &cli.Output{Writer: stdout}
 	root := newRoot(args, out, stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -177,24 +177,12 @@ func One(what string) cobra.PositionalArgs {
 // printing help, and elsewhere treats it as a mistake on the command line.
 type Output struct {
 	io.Writer
-	Err    error
-	closed bool
+	Err error
 }
-
-// NewOutput returns the standard output. The second writer is standard error.
-func NewOutput(stdout, stderr io.Writer) *Output {
-	return &Output{Writer: stdout, closed: isClosed(stdout) && !isClosed(stderr)}
-}
-
-// errClosed explains how to discard output, because a program may have meant to.
-var errClosed = errors.New("standard output is closed; to discard the output, redirect it to /dev/null, opened only for writing")
 
 // Write implements io.Writer.
 func (o *Output) Write(p []byte) (int, error) {
-	n, err := 0, errClosed
-	if !o.closed {
-		n, err = o.Writer.Write(p)
-	}
+	n, err := o.Writer.Write(p)
 	if o.Err == nil {
 		o.Err = err
 	}
