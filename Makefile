@@ -132,8 +132,9 @@ openapi: ## check the description of the HTTP interface of serve with Redocly's 
 	@redocly=$$($(REDOCLY)); export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true; \
 	out=$$($$redocly/node_modules/.bin/redocly lint --extends recommended-strict docs/serve.openapi.json 2>&1) || { echo "$$out"; exit 1; }
 
-# go test, as every lane calls it: make check passes GOTESTFLAGS=-json to count tests.
-GOTEST = $(GO) test -vet=off -count=1 -timeout 30m $(GOTESTFLAGS)
+# go test, as every lane calls it: make check passes GOTESTFLAGS=-json to count tests, and -trimpath
+# lets clones share what is compiled.
+GOTEST = $(GO) test -trimpath -vet=off -count=1 -timeout 30m $(GOTESTFLAGS)
 
 # Tests that kill programs, make their system calls fail, or measure what they use.
 KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|SQLite)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
