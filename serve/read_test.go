@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -312,7 +313,9 @@ func TestConnectEarly(t *testing.T) {
 	a := newAgent(t)
 	owner := start(t, log, a, serve.Settings{Idle: time.Millisecond})
 	other := start(t, log, nil, serve.Settings{Idle: time.Millisecond})
-	go owner.post("/agents/a", input("t", "r"))
+	var posts sync.WaitGroup
+	defer posts.Wait()
+	posts.Go(func() { owner.post("/agents/a", input("t", "r")) })
 	c := a.next()
 	early := []*answer{owner.post("/threads/t/connect", input("t", "x")), other.post("/threads/t/connect", input("t", "x"))}
 	for _, answer := range early {
@@ -337,7 +340,7 @@ func TestConnectEarly(t *testing.T) {
 	}
 
 	// A request that comes to nothing leaves the run before it.
-	go owner.post("/agents/a", input("t", "refused"))
+	posts.Go(func() { owner.post("/agents/a", input("t", "refused")) })
 	c = a.next()
 	answer := other.post("/threads/t/connect", input("t", "x"))
 	c.refuse(http.StatusBadRequest, "no")

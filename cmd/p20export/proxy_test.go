@@ -27,7 +27,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"--upstream http://h:0/", 2, `--upstream "http://h:0/" must be the URL`},
 		{"--upstream http://:80/", 2, `--upstream "http://:80/" must be the URL`},
 		{"--upstream http://u:secret@h/", 2, "--upstream cannot have a user or a password; the front end sends the credentials"},
-		{"--upstream http://h/?q", 2, `--upstream "http://h/?q" cannot have a query or a fragment; give only`},
+		{"--upstream http://h/?q", 2, `--upstream "http://h/?…" cannot have a query or a fragment; give only`},
 		{"--upstream http://h/#f", 2, "cannot have a query or a fragment"},
 		{"--captures cap/x", 2, "--captures cap/x is inside the capture"},
 		{"--captures link", 3, "cannot serve: --captures: link is a symbolic link, not a directory"},

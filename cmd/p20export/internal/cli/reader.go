@@ -15,12 +15,14 @@ var ErrReaderGone = errors.New("standard output is a pipe that nobody reads any 
 // write. The caller must call the returned function.
 func WithReader(cmd *cobra.Command) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
-	if out, ok := cmd.OutOrStdout().(interface{ Fd() uintptr }); ok && int32(out.Fd()) >= 0 {
-		go func() {
-			if awaitClosed(ctx, int32(out.Fd())) {
-				cancel(ErrReaderGone)
-			}
-		}()
+	if out, ok := cmd.OutOrStdout().(interface{ Fd() uintptr }); ok {
+		if fd := int32(out.Fd()); fd >= 0 {
+			go func() {
+				if awaitClosed(ctx, fd) {
+					cancel(ErrReaderGone)
+				}
+			}()
+		}
 	}
 	return ctx, func() { cancel(nil) }
 }
