@@ -319,9 +319,9 @@ regenerate: ## rewrite the sample lane, the schemas and every other file that te
 	@$(MAKE) vectors
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (60s)
-	@$(GO) test ./... -list '^Fuzz' | awk '/^Fuzz/ {names[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print names[i], $$2; n=0}' | while read -r name package; do \
-	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; done
+fuzz: ## run every fuzz target for FUZZTIME (60s), as many at once as there are processors
+	@out=$$($(GO) test ./... -list '^Fuzz'); awk '/^Fuzz/ {names[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print names[i], $$2; n=0}' <<<"$$out" | \
+	FUZZ='$(GO) test -run ^$$ -parallel 1 -fuzztime $(FUZZTIME) -fuzzminimizetime 20x' xargs -P $$(nproc) -L 1 sh -c 'out=$$($$FUZZ -fuzz "^$$0\$$" "$$1" 2>&1); status=$$?; echo "$$0 $$1"; echo "$$out"; exit $$status'
 
 .PHONY: corpus
 corpus: ## copy up to 64 small inputs of each fuzz target from Go's cache to testdata/fuzz
