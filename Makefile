@@ -100,7 +100,7 @@ ONLY ?=
 FOUND ?=
 .PHONY: nightly
 nightly: ## run what takes hours and write docs/verification.md; ONLY=fuzz,soak-proxy runs some parts
-	@$(CHECK) nightly -only '$(ONLY)' -found '$(FOUND)'
+	@FUZZTIME=$${FUZZTIME:-10m} $(CHECK) nightly -only '$(ONLY)' -found '$(FOUND)'
 
 .PHONY: check-format
 check-format: ## check the format of Go files

@@ -316,6 +316,7 @@ type observer struct {
 	queued   int
 	most     int // of queued
 	orphans  int
+	rewound  int
 	failed   int
 	dropped  int
 	readers  map[serve.View]int
@@ -337,6 +338,7 @@ func (o *observer) RunsQueued(delta int) {
 func (o *observer) Appended(int, time.Duration) {}
 func (o *observer) AppendFailed(error)          { defer o.lock()(); o.failed++ }
 func (o *observer) OrphansClosed(n int)         { defer o.lock()(); o.orphans += n }
+func (o *observer) ThreadRewound()              { defer o.lock()(); o.rewound++ }
 func (o *observer) Reading(v serve.View, delta int) {
 	defer o.lock()()
 	if o.readers == nil {

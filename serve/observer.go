@@ -22,6 +22,9 @@ type Observer interface {
 	// OrphansClosed is called when runs without an owner were closed.
 	OrphansClosed(n int)
 
+	// ThreadRewound is called when the log has lost entries of a thread with readers.
+	ThreadRewound()
+
 	// Reading is called when the number of readers of a view changes.
 	Reading(view View, delta int)
 	// Joined is called when a reader receives its first bytes, with the time since its
@@ -73,6 +76,7 @@ func (silent) RunsQueued(int)                  {}
 func (silent) Appended(int, time.Duration)     {}
 func (silent) AppendFailed(error)              {}
 func (silent) OrphansClosed(int)               {}
+func (silent) ThreadRewound()                  {}
 func (silent) Reading(View, int)               {}
 func (silent) Joined(View, time.Duration)      {}
 func (silent) Delivered(time.Duration)         {}

@@ -209,7 +209,7 @@ func refusalOf(err error) (Refusal, bool) {
 		err  error
 		code Refusal
 	}{
-		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable},
+		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable}, {store.ErrRewound, Unavailable},
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
 		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},

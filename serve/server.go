@@ -59,8 +59,14 @@ func New(s Settings) (*Server, error) {
 			return nil, err
 		}
 	}
-	v.hub = attach.New(s.Log, attach.Settings{MemoryBytes: s.ReaderBytes, Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered})
+	v.hub = attach.New(s.Log, attach.Settings{MemoryBytes: s.ReaderBytes, Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered, Rewound: v.rewound})
 	return v, nil
+}
+
+// rewound says that the log was rewound.
+func (s *Server) rewound(key store.Key) {
+	s.settings.Observer.ThreadRewound()
+	s.settings.Logger.Error("the log was rewound: it is an older copy, or its server lost the last transactions; readers of the thread have to begin again", "tenant", key.Tenant, "thread", key.Thread)
 }
 
 // ServeHTTP serves a request.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
 )
 
@@ -34,6 +35,10 @@ type response struct {
 // comment is what a reader without events receives.
 const comment = ":\n\n"
 
+// rewound tells a reader that the thread has lost events which it may have. The empty id makes
+// an EventSource begin with the first event when it connects again (WHATWG HTML §9.2.6).
+const rewound = ": the log was rewound: read the thread again from the beginning\nid\n\n"
+
 // stream sends a response until it ends or the client leaves.
 func (s *Server) stream(q *request, p response, since time.Time) {
 	s.settings.Observer.Reading(p.view, 1)
@@ -58,6 +63,9 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 		case errors.Is(err, attach.ErrClosed) && p.endless:
 			return
 		case err != nil:
+			if errors.Is(err, store.ErrRewound) {
+				t.send([]byte(rewound))
+			}
 			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)
 			panic(http.ErrAbortHandler)
 		}

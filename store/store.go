@@ -24,7 +24,8 @@ type Log interface {
 	// thread does not exist, and returns the new last position. All entries are appended
 	// or none. When Append returns, they survive a crash of the machine. The error is
 	// ErrEntry if an entry is not valid, a *ConflictError if the thread has another last
-	// position, and ErrDeleted if it was deleted. After any other error, such as that of
+	// position, ErrDeleted if it was deleted, and ErrRewound if this Log knows the entry at
+	// after and the thread has another one. After any other error, such as that of
 	// ctx or of a lost connection, the entries may or may not have been appended:
 	// Thread.Last and Stream show which. Position, Run and Type of the entries are
 	// ignored, and Append keeps no reference to them. Without entries, Append only checks
@@ -42,8 +43,10 @@ type Log interface {
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration
 	// ends when ctx is done, the thread is deleted or the log is closed, with the error of
-	// ctx, ErrDeleted or ErrClosed. After any other error the caller can follow again
-	// after the position of the last entry.
+	// ctx, ErrDeleted or ErrClosed. If the entry at after, or the last one that was yielded,
+	// is replaced by another or lost, the error is ErrRewound, and the caller has to read the
+	// thread again from the beginning. After any other error it can follow again after the
+	// position of the last entry.
 	Follow(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Thread returns what is known of a thread. The error is ErrNoThread if it does not
 	// exist. A deleted thread exists.
@@ -259,6 +262,9 @@ var (
 	ErrKey      = errors.New("the id is not valid")
 	ErrEntry    = errors.New("the entry is not valid")
 	ErrClosed   = errors.New("the log is closed")
+	// ErrRewound means that the thread no longer has entries that it had: the database is an
+	// older copy, or its server lost the last transactions.
+	ErrRewound = errors.New("the log was rewound: the thread has lost entries, or has others in their places")
 )
 
 // Errors of opening a log.

@@ -159,7 +159,7 @@ var kept = map[string][]string{
 	"github.com/invopop/jsonschema":            {"cmd/p20export/internal/generate/schema"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
 	"github.com/jackc":                         {"store/postgres", "cmd/internal/bench/logs"},
-	"modernc.org":                              {"store/sqlite"},
+	"modernc.org":                              {"store/sqlite", "internal/testkit/sqlitetest"},
 }
 
 // mayImport reports whether a package may import a path that is not ours.

@@ -42,6 +42,9 @@ type Settings struct {
 	// Delivered, if not nil, is called after a reader that had caught up took a text, with
 	// the time since the log passed on the first event of the text. It must not block.
 	Delivered func(time.Duration)
+	// Rewound, if not nil, is called when all readers of a thread get store.ErrRewound. It must
+	// not block.
+	Rewound func(store.Key)
 	// Input says what requests are, for Connect. Empty means restore.Auto.
 	Input restore.Input
 }
@@ -61,8 +64,9 @@ var ErrClosed = errors.New("reading ended because the server stops")
 // Its methods return iterators. Each yields texts of whole server-sent events, and an empty
 // text after Settings.Idle without an event. The caller must not change a text. Its
 // memory counts until the next one. There is at most one error, as the last pair: that of ctx, ErrClosed, ErrCursor, ErrMemory,
-// store.ErrKey, store.ErrDeleted, or another error of the log. After the latter all readers
-// of the thread have to begin again, each after its last position.
+// store.ErrKey, store.ErrDeleted, store.ErrRewound, or another error of the log. After the latter
+// all readers of the thread have to begin again, each after its last position. After
+// store.ErrRewound they have to begin with the first event.
 type Hub struct {
 	log      store.Log
 	settings Settings

@@ -56,6 +56,19 @@ type cached struct {
 	used uint64 // the value of memory.clock at the last use
 }
 
+// rewound reports whether the log has less of the thread than the follower got. The follower
+// will notice, but a reader that joins before that would get what is no longer there.
+func (f *feed) rewound(ctx context.Context) (bool, error) {
+	f.mu.Lock()
+	last := f.last // first: the log has at least as much
+	f.mu.Unlock()
+	if last <= 0 {
+		return false, nil
+	}
+	t, err := f.log.Thread(ctx, f.key)
+	return t.Last < last, ignoreNoThread(err)
+}
+
 // follow follows the thread until ctx is done or the log fails. The error is never nil.
 func (f *feed) follow(ctx context.Context) error {
 	t, err := f.log.Thread(ctx, f.key)
@@ -78,15 +91,16 @@ func (f *feed) follow(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), errors.New("the log stopped following"))
 }
 
-// fail ends all readers with an error. Only the first call counts.
-func (f *feed) fail(err error) {
+// fail ends all readers with an error. Only the first call counts, which it reports.
+func (f *feed) fail(err error) (first bool) {
 	f.mu.Lock()
-	if f.err == nil {
+	if first = f.err == nil; first {
 		f.err = err
 		f.wake()
 	}
 	f.mu.Unlock()
 	f.evict(true)
+	return first
 }
 
 // failed returns why the follower ended.

@@ -136,11 +136,22 @@ func (r *reader) text(text []byte) error {
 func (r *reader) join() error {
 	h := r.hub
 	h.mu.Lock()
+	f := h.feeds[r.key]
+	h.mu.Unlock()
+	if f != nil {
+		switch rewound, err := f.rewound(r.ctx); {
+		case err != nil:
+			return err
+		case rewound:
+			h.end(f, store.ErrRewound)
+		}
+	}
+	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.feeds == nil {
 		return ErrClosed
 	}
-	f := h.feeds[r.key]
+	f = h.feeds[r.key]
 	if f == nil {
 		f = &feed{
 			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: newTurn(), last: unknown,
@@ -151,11 +162,7 @@ func (r *reader) join() error {
 		var ctx context.Context
 		ctx, f.stop = context.WithCancel(h.ctx)
 		h.running.Go(func() {
-			err := f.follow(ctx)
-			h.mu.Lock()
-			h.forget(f)
-			h.mu.Unlock()
-			f.fail(err)
+			h.end(f, f.follow(ctx))
 		})
 	}
 	f.readers++
@@ -206,6 +213,17 @@ func (r *reader) close() {
 	if r.feed.readers--; r.feed.readers == 0 {
 		h.forget(r.feed)
 		r.feed.stop()
+	}
+}
+
+// end ends all readers of a feed with an error. The next reader starts another follower.
+func (h *Hub) end(f *feed, err error) {
+	h.mu.Lock()
+	h.forget(f)
+	h.mu.Unlock()
+	f.stop()
+	if f.fail(err) && h.settings.Rewound != nil && errors.Is(err, store.ErrRewound) {
+		h.settings.Rewound(f.key)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Statements that append a batch. One statement is one round trip, and a transaction of its
 // own. Its first part changes the row of the thread and the others insert rows if it did. It
-// does not if the thread has another last position or was deleted: PostgreSQL waits for other
+// does not if the thread is not as it was or was deleted: PostgreSQL waits for other
 // transactions that change the row, and looks at it again afterwards.
 const (
 	insertThread = `WITH t AS (
@@ -21,7 +21,7 @@ const (
 
 	updateThread = `WITH t AS (
 	UPDATE threads SET last = $3, streams = $4, runs = $5, bytes = $6, updated_at = $7
-	WHERE id = $1 AND last = $2 AND deleted_at IS NULL RETURNING id, $2::bigint AS last
+	WHERE id = $1 AND last = $2 AND bytes = $34 AND updated_at = $35 AND deleted_at IS NULL RETURNING id, $2::bigint AS last
 )` + insertRows
 
 	insertRows = `, e AS (
@@ -63,6 +63,9 @@ func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) 
 	args = append(args, entryColumns(w)...)
 	args = append(args, streamColumns(w)...)
 	args = append(args, runColumns(w)...)
+	if w.Thread != 0 {
+		args = append(args, w.Before.Bytes, w.UpdatedBefore)
+	}
 	for attempt := 1; ; attempt++ {
 		err := d.db.QueryRowContext(ctx, query, args...).Scan(&w.Thread)
 		switch c := code(err); {

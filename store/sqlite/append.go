@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/store/internal/sqlstore"
 )
 
-// insert writes a batch, unless the thread has another last position.
+// insert writes a batch, unless the thread has changed: see sqlstore.Dialect.
 func (d *database) insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
 	if same, err := lock(ctx, tx, w); !same || err != nil {
 		return false, err
@@ -29,18 +29,20 @@ func (d *database) insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (b
 	return err == nil, err
 }
 
-// lock reports whether the thread still has the last position, and inserts its row if it
-// has none.
+// lock reports whether the thread still is as it was, and inserts its row if it had none.
 func lock(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
-	var last int64
+	var id, last, bytes, updated int64
 	var deleted sql.NullInt64
-	err := tx.QueryRowContext(ctx, `SELECT id, last, deleted_at FROM threads WHERE tenant = ? AND thread = ?`, w.Key.Tenant, w.Key.Thread).
-		Scan(&w.Thread, &last, &deleted)
+	err := tx.QueryRowContext(ctx, `SELECT id, last, bytes, updated_at, deleted_at FROM threads WHERE tenant = ? AND thread = ?`, w.Key.Tenant, w.Key.Thread).
+		Scan(&id, &last, &bytes, &updated, &deleted)
 	if errors.Is(err, sql.ErrNoRows) {
+		if w.Thread != 0 {
+			return false, nil
+		}
 		return true, tx.QueryRowContext(ctx, `INSERT INTO threads (tenant, thread, last, streams, runs, bytes, packed, created_at, updated_at)
 			VALUES (?1, ?2, 0, 0, 0, 0, 0, ?3, ?3) RETURNING id`, w.Key.Tenant, w.Key.Thread, w.Now).Scan(&w.Thread)
 	}
-	return last == w.Before.Last && !deleted.Valid, err
+	return id == w.Thread && last == w.Before.Last && bytes == w.Before.Bytes && updated == w.UpdatedBefore && !deleted.Valid, err
 }
 
 // rowsAtOnce is the number of rows of one INSERT. Fewer cost more statements, and more cost

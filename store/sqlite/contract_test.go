@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit/sqlitetest"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/sqlite"
 	"github.com/p20export/p20export/store/storetest"
@@ -43,7 +44,7 @@ func opened(t testing.TB) storetest.Opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storetest.Opened{Log: log, Again: func() (store.Log, error) { return open(file) }, Name: file}
+	return storetest.Opened{Log: log, Again: func() (store.Log, error) { return open(file) }, Name: file, Rewind: func() func() { return sqlitetest.Rewind(t, file) }}
 }
 
 func TestSQLiteContract(t *testing.T) {

@@ -43,6 +43,10 @@ type Opened struct {
 	// Name is the name by which other processes open the log: see Main. If it is empty, the
 	// tests that need other processes do not run.
 	Name string
+	// Rewind copies the log, and returns a function that replaces the log by the copy, again and
+	// again. Followers notice that as they notice appends of other programs. If it is nil, the
+	// tests that need it do not run.
+	Rewind func() (restore func())
 }
 
 // Opener opens a new and empty log.
@@ -70,6 +74,14 @@ func Run(t *testing.T, open Opener) {
 			})
 		}
 	}
+	if probe.rewind != nil {
+		for name, test := range rewindTests() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(newFixture(t, open))
+			})
+		}
+	}
 	if probe.name != "" {
 		for name, test := range processTests() {
 			t.Run(name, func(t *testing.T) {
@@ -83,10 +95,11 @@ func Run(t *testing.T, open Opener) {
 // fixture is a log under test.
 type fixture struct {
 	*testing.T
-	log   store.Log
-	again func() (store.Log, error)
-	name  string
-	ctx   context.Context
+	log    store.Log
+	again  func() (store.Log, error)
+	rewind func() (restore func())
+	name   string
+	ctx    context.Context
 }
 
 func newFixture(t *testing.T, open Opener) *fixture {
@@ -96,7 +109,7 @@ func newFixture(t *testing.T, open Opener) *fixture {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return &fixture{T: t, log: o.Log, again: o.Again, name: o.Name, ctx: t.Context()}
+	return &fixture{T: t, log: o.Log, again: o.Again, rewind: o.Rewind, name: o.Name, ctx: t.Context()}
 }
 
 // other opens another handle.

@@ -109,6 +109,9 @@ func (p *part) look(ctx context.Context, log store.Log) error {
 	if err != nil {
 		return &logError{err}
 	}
+	if have.Entries < p.done || p.done > 0 && have.First != p.have.First {
+		return &logError{fmt.Errorf("thread %q: %w", p.Thread, store.ErrRewound)}
+	}
 	p.last, p.have, p.known = last, have, true
 	return nil
 }

@@ -177,7 +177,7 @@ func (x *run) watch(ctx context.Context) {
 		case failed == nil && ctx.Err() == nil:
 			x.cancel(transfer.ErrEnded)
 			return
-		case errors.Is(failed, store.ErrDeleted):
+		case errors.Is(failed, store.ErrDeleted), errors.Is(failed, store.ErrRewound):
 			x.cancel(&appendError{failed})
 			return
 		}

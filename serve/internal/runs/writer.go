@@ -119,7 +119,7 @@ func (w *writer) persist(do func(context.Context) error) error {
 
 // remains reports whether an error of the log would occur again.
 func remains(err error) bool {
-	for _, target := range []error{transfer.ErrEnded, transfer.ErrWaiting, store.ErrDeleted, store.ErrEntry, store.ErrKey, store.ErrClosed} {
+	for _, target := range []error{transfer.ErrEnded, transfer.ErrWaiting, store.ErrDeleted, store.ErrRewound, store.ErrEntry, store.ErrKey, store.ErrClosed} {
 		if errors.Is(err, target) {
 			return true
 		}

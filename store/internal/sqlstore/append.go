@@ -11,9 +11,9 @@ import (
 	"github.com/p20export/p20export/store/internal/index"
 )
 
-// Append implements store.Log. The state of a thread at a position never changes. So it is
-// loaded without a lock, or kept since the last append, and Dialect.Write compares the last
-// position with it.
+// Append implements store.Log. The state of a thread at a position never changes, unless the
+// database is rewound. So it is loaded without a lock, or kept since the last append, and
+// Dialect.Write compares the thread with it.
 func (l *Log) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
 	last, err := l.append(ctx, key, after, entries)
 	if errors.Is(err, store.ErrConflict) {
@@ -33,7 +33,7 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 	if err != nil {
 		return 0, err
 	}
-	for {
+	for rewound := false; ; {
 		w := &Write{Key: key, Batch: b, Entries: entries, Now: time.Now().UnixMicro()}
 		var before *state
 		known := false
@@ -43,6 +43,9 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 		if !known {
 			if err := l.load(ctx, w); err != nil {
 				return 0, l.explain(err)
+			}
+			if rewound && w.Before.Last <= after {
+				return 0, store.ErrRewound
 			}
 		}
 		if w.Before.Last != after {
@@ -67,6 +70,8 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 			l.followers.wake(w.Thread)
 			return b.Thread.Last, nil
 		}
+		// What this process has appended is no longer there, or more was appended since.
+		rewound = known
 	}
 }
 
@@ -76,8 +81,8 @@ func (l *Log) load(ctx context.Context, w *Write) error {
 	var deleted sql.NullInt64
 	t := &w.Before
 	w.StreamsBefore = make([]index.Stream, len(w.Batch.StreamIDs()))
-	err := l.db.QueryRowContext(ctx, `SELECT id, last, streams, runs, bytes, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
-		w.Key.Tenant, w.Key.Thread).Scan(&w.Thread, &t.Last, &t.Streams, &t.Runs, &t.Bytes, &deleted)
+	err := l.db.QueryRowContext(ctx, `SELECT id, last, streams, runs, bytes, updated_at, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
+		w.Key.Tenant, w.Key.Thread).Scan(&w.Thread, &t.Last, &t.Streams, &t.Runs, &t.Bytes, &w.UpdatedBefore, &deleted)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil

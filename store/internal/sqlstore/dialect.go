@@ -22,8 +22,9 @@ type Dialect struct {
 	Locker lock.SessionLocker
 	// Begin begins a transaction that changes the log.
 	Begin func(ctx context.Context) (*sql.Tx, error)
-	// Write appends a batch in one transaction, if the thread still has the last position
-	// that it had when the batch was placed. It reports whether it had.
+	// Write appends a batch in one transaction, if the thread still is as it was when the
+	// batch was placed: its id, last position, bytes and time of the last append. It reports
+	// whether it was.
 	Write func(ctx context.Context, w *Write) (bool, error)
 	// Watch calls wake after transactions of other processes, with the id of the thread or
 	// with 0 for any thread, until ctx is done. It begins with a call for any thread as
@@ -59,9 +60,10 @@ type Write struct {
 	Key store.Key
 	// Thread is the id of the thread. It is 0 if there was none; Dialect.Write sets it.
 	Thread int64
-	// Before has the totals of the thread before the batch, and StreamsBefore the streams
-	// of the batch.
+	// Before has the totals of the thread before the batch, UpdatedBefore the time of the
+	// append before it, and StreamsBefore the streams of the batch.
 	Before        index.Thread
+	UpdatedBefore int64
 	StreamsBefore []index.Stream
 	// Batch was placed after them, and Entries are its entries.
 	Batch   *index.Batch

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"sync"
 
@@ -27,18 +28,35 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 	defer l.followers.remove(f)
 	r := reader{log: l}
 	defer r.close()
+	var seen found // the thread when it was read last
+	var last mark  // that of the entry at after, or 0 if it is not known
 	for {
 		t, err := l.find(ctx, key)
-		if err == nil {
+		if rewound(seen, t, err) {
+			return store.ErrRewound
+		}
+		if err == nil && t != seen {
 			l.followers.setThread(f, t.id)
 			r.thread = t.id
-			var more bool
-			more, err = r.read(ctx, after, t.last, func(e *store.Entry) bool {
-				after = e.Position
+			other, more := false, false
+			// The entry at after is read again, to see that it is still the same.
+			more, err = r.read(ctx, after-1, t.last, func(e *store.Entry) bool {
+				m := markOf(e)
+				if e.Position == after {
+					other = last != 0 && m != last
+					last = m
+					return !other
+				}
+				after, last = e.Position, m
 				return yield(e)
 			})
-			if err == nil && !more {
+			switch {
+			case other:
+				return store.ErrRewound
+			case err == nil && !more:
 				return nil
+			case err == nil:
+				seen = t
 			}
 		}
 		if err != nil && !errors.Is(err, store.ErrNoThread) && !l.gone(ctx, err) {
@@ -52,6 +70,36 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 			return l.explain(l.followers.reason(f))
 		}
 	}
+}
+
+// rewound reports whether the database no longer has what it had of a thread. err is that of
+// find.
+func rewound(had, has found, err error) bool {
+	switch {
+	case had.id == 0:
+		return false
+	case err != nil:
+		return errors.Is(err, store.ErrNoThread)
+	}
+	return has.id != had.id || has.last < had.last || has.last == had.last && has != had
+}
+
+// mark identifies an entry in the memory of this process. It is not 0.
+type mark uint64
+
+// seed returns the seed of all marks.
+var seed = sync.OnceValue(maphash.MakeSeed)
+
+func markOf(e *store.Entry) mark {
+	var h maphash.Hash
+	h.SetSeed(seed())
+	maphash.WriteComparable(&h, e.Position)
+	maphash.WriteComparable(&h, e.Arrived.UnixMicro())
+	maphash.WriteComparable(&h, len(e.Stream))
+	h.WriteString(e.Stream)
+	h.WriteString(string(e.Kind))
+	h.Write(e.Data)
+	return mark(h.Sum64() | 1)
 }
 
 // gone reports that an error means that the database is away for now.

@@ -39,9 +39,10 @@ func (l *Log) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*s
 	}
 }
 
-// found is what a reader needs to know of a thread.
+// found is what a reader needs to know of a thread. A thread with the same last position has the
+// same bytes and time of the last append, unless the database was rewound.
 type found struct {
-	id, last int64
+	id, last, bytes, updated int64
 }
 
 // find finds a thread. The error is store.ErrNoThread if it does not exist, and
@@ -52,8 +53,8 @@ func (l *Log) find(ctx context.Context, key store.Key) (found, error) {
 	}
 	var f found
 	var deleted sql.NullInt64
-	err := l.db.QueryRowContext(ctx, `SELECT id, last, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
-		key.Tenant, key.Thread).Scan(&f.id, &f.last, &deleted)
+	err := l.db.QueryRowContext(ctx, `SELECT id, last, bytes, updated_at, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
+		key.Tenant, key.Thread).Scan(&f.id, &f.last, &f.bytes, &f.updated, &deleted)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return f, store.ErrNoThread

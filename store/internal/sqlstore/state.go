@@ -15,15 +15,16 @@ const (
 
 // state is the state of a thread at its last position.
 type state struct {
-	thread int64
-	totals index.Thread
+	thread  int64
+	totals  index.Thread
+	updated int64 // the time of the last append
 	// streams has those that have not ended and that this process has appended to.
 	streams map[string]index.Stream
 }
 
 // states keeps the states of threads that this process has appended to, so that its next
-// append needs not load them. The state of a thread at a position never changes, so a state
-// is right if the thread still has its last position. Dialect.Write finds that out.
+// append needs not load them. A state is right if the thread still is as it was after that append.
+// Dialect.Write finds that out.
 type states struct {
 	mu  sync.Mutex
 	all map[store.Key]*state
@@ -47,7 +48,7 @@ func (s *states) take(w *Write, after int64) (*state, bool) {
 		}
 		streams[i] = stream
 	}
-	w.Thread, w.Before, w.StreamsBefore = st.thread, st.totals, streams
+	w.Thread, w.Before, w.UpdatedBefore, w.StreamsBefore = st.thread, st.totals, st.updated, streams
 	return st, true
 }
 
@@ -57,7 +58,7 @@ func (s *states) keep(w *Write, before *state) {
 	if st == nil {
 		st = &state{streams: make(map[string]index.Stream)}
 	}
-	st.thread, st.totals = w.Thread, w.Batch.Thread
+	st.thread, st.totals, st.updated = w.Thread, w.Batch.Thread, w.Now
 	for i := range w.Batch.Streams {
 		stream := &w.Batch.Streams[i]
 		if stream.Ended || len(st.streams) >= maxStreams {

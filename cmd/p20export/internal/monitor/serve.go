@@ -24,6 +24,7 @@ type Serve struct {
 	appendTime     prometheus.Histogram
 	appendErrors   prometheus.Counter
 	orphans        prometheus.Counter
+	rewound        prometheus.Counter
 	failing        atomic.Pointer[appendFailure] // nil if the last append succeeded
 
 	readers  *prometheus.GaugeVec
@@ -73,6 +74,7 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		appendTime:   newHistogram("p20export_serve_append_seconds", "Time of an append to the log, until the entries are durable.", appendBuckets),
 		appendErrors: newCounter("p20export_serve_append_errors_total", "Appends to the log that failed. They are tried again."),
 		orphans:      newCounter("p20export_serve_orphans_closed_total", "Runs that this process closed because their process no longer runs."),
+		rewound:      newCounter("p20export_serve_threads_rewound_total", "Threads with readers of which the log has lost entries."),
 		readers:      newGaugeVec("p20export_serve_readers", "Clients that read events, by what they read.", "view"),
 		joinTime:     newHistogramVec("p20export_serve_join_seconds", "Time from the request of a reader until its first bytes.", joinBuckets, "view"),
 		delivery:     newHistogram("p20export_serve_delivery_seconds", "Time from receiving events from the log until a reader takes them.", deliveryBuckets),
@@ -80,7 +82,7 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		dropped:      newCounter("p20export_serve_readers_dropped_total", "Readers that were disconnected because they did not read."),
 		refused:      newCounterVec("p20export_serve_refused_total", "Requests that were refused, by the code of the answer.", "code"),
 	}
-	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans,
+	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans, s.rewound,
 		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "p20export_serve_reader_bytes",
@@ -117,6 +119,9 @@ func (s *Serve) AppendFailed(err error) {
 
 // OrphansClosed implements serve.Observer.
 func (s *Serve) OrphansClosed(n int) { s.orphans.Add(float64(n)) }
+
+// ThreadRewound implements serve.Observer.
+func (s *Serve) ThreadRewound() { s.rewound.Inc() }
 
 // Reading implements serve.Observer.
 func (s *Serve) Reading(view serve.View, delta int) {

@@ -33,6 +33,7 @@ func TestServeMetrics(t *testing.T) {
 	s.Appended(1, 3*time.Millisecond)
 	s.AppendFailed(errors.New("no space"))
 	s.OrphansClosed(2)
+	s.ThreadRewound()
 	for range 2 {
 		s.Reading(serve.Connect, 1)
 	}
@@ -76,6 +77,7 @@ func TestServeMetrics(t *testing.T) {
 		`p20export_serve_runs_total{outcome="cancelled"} 1`,
 		`p20export_serve_runs_total{outcome="finished"} 1`,
 		`p20export_serve_sent_bytes_total 1500`,
+		`p20export_serve_threads_rewound_total 1`,
 		`p20export_store_errors_total 0`,
 		`p20export_stored_captures_total 1`,
 	}

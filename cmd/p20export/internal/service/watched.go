@@ -42,7 +42,7 @@ func (w *watched) see(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	for _, fault := range []error{store.ErrConflict, store.ErrDeleted, store.ErrNoThread, store.ErrKey, store.ErrEntry} {
+	for _, fault := range []error{store.ErrConflict, store.ErrDeleted, store.ErrRewound, store.ErrNoThread, store.ErrKey, store.ErrEntry} {
 		if errors.Is(err, fault) {
 			return err
 		}
