@@ -136,7 +136,7 @@ Standard error has no content of messages and no header values.
 	flags.Var(cli.Number(&fl.queued, "requests"), "max-queued", "refuse runs while `N` requests wait for their threads")
 	flags.Var(cli.Number(&fl.threads, "threads"), "max-threads", "refuse runs in new threads when a tenant has `N` (no limit without this flag)")
 	flags.Var(cli.Number(&fl.readers, "readers"), "max-readers", "refuse readers while there are `N`; each takes an open file, and --reader-bytes limits their memory")
-	flags.Var(cli.Number(&fl.tenantReaders, "readers"), "max-tenant-readers", "refuse readers of a tenant while it has `N` (default: as --max-readers)")
+	flags.Var(cli.Number(&fl.tenantReaders, "readers"), "max-tenant-readers", "refuse readers of a tenant while it has `N` (default: as --max-readers, or half of it with --token-file or --trusted-proxy)")
 	flags.Var(cli.Number(&fl.readerBytes, "bytes"), "reader-bytes", "refuse readers that need more than `BYTES` of memory together")
 	flags.Var(cli.Number(&fl.eventBytes, "bytes"), "event-bytes", "let unfinished events of agents have this many `BYTES` together")
 	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`, longer than the pauses of its network; it can join again")

@@ -70,7 +70,7 @@ func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) 
 		err := d.db.QueryRowContext(ctx, query, args...).Scan(&w.Thread)
 		switch c := code(err); {
 		case err == nil:
-			d.notifier.notify(w.Thread)
+			d.notifier.notify(w.Key)
 			return true, nil
 		case errors.Is(err, sql.ErrNoRows):
 			return false, nil

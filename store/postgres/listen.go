@@ -3,11 +3,13 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/p20export/p20export/store"
 )
 
 const (
@@ -24,13 +26,13 @@ const (
 // several schemas.
 func (c config) channel() string { return pgx.Identifier{c.schema}.Sanitize() }
 
-// listen calls wake with the id of a thread after each append of any process, and with 0,
-// which means any thread, when it may have missed some. It ends with ctx. If the server goes
-// away it connects again.
-func (c config) listen(ctx context.Context, wake func(thread int64)) error {
+// listen calls wake with a thread after each append of any process, and with a zero key, which
+// means any thread, when it may have missed some. It ends with ctx. If the server goes away it
+// connects again.
+func (c config) listen(ctx context.Context, wake func(store.Key)) error {
 	for {
 		c.listenOnce(ctx, wake)
-		wake(0)
+		wake(store.Key{})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -40,7 +42,7 @@ func (c config) listen(ctx context.Context, wake func(thread int64)) error {
 }
 
 // listenOnce listens until its connection is lost.
-func (c config) listenOnce(ctx context.Context, wake func(thread int64)) {
+func (c config) listenOnce(ctx context.Context, wake func(store.Key)) {
 	conn, err := pgx.ConnectConfig(ctx, c.conn)
 	if err != nil {
 		return
@@ -53,18 +55,37 @@ func (c config) listenOnce(ctx context.Context, wake func(thread int64)) {
 	if _, err := conn.Exec(ctx, "LISTEN "+c.channel()); err != nil {
 		return
 	}
-	wake(0)
+	wake(store.Key{})
 	for ctx.Err() == nil && !conn.IsClosed() {
 		wait, cancel := context.WithTimeout(ctx, reread)
 		n, err := conn.WaitForNotification(wait)
 		cancel()
 		if err != nil {
-			wake(0) // the time is over, or the connection is
+			wake(store.Key{}) // the time is over, or the connection is
 			continue
 		}
-		id, _ := strconv.ParseInt(n.Payload, 10, 64)
-		wake(id)
+		wake(keyOf(n.Payload))
 	}
+}
+
+// payload returns the payload of a notification: a JSON array of the tenant and the thread. That
+// is at most 2 * 6 * store.MaxIDBytes bytes if all are control characters, and PostgreSQL accepts
+// less than 8000. A longer one is left out, which means any thread.
+func payload(key store.Key) string {
+	text, err := json.Marshal([2]string{key.Tenant, key.Thread})
+	if err != nil || len(text) >= 8000 {
+		return ""
+	}
+	return string(text)
+}
+
+// keyOf returns the thread of a payload, or a zero key if it is not one of payload.
+func keyOf(text string) store.Key {
+	var ids [2]string
+	if json.Unmarshal([]byte(text), &ids) != nil {
+		return store.Key{}
+	}
+	return store.Key{Tenant: ids[0], Thread: ids[1]}
 }
 
 // A notifier notifies other processes of appends. It does so after the commit: PostgreSQL
@@ -75,22 +96,22 @@ type notifier struct {
 	channel string
 
 	mu      sync.Mutex
-	pending map[int64]bool
+	pending map[store.Key]bool
 	running bool
 	idle    sync.Cond
 }
 
 func newNotifier(db *sql.DB, schema string) *notifier {
-	n := &notifier{db: db, channel: schema, pending: make(map[int64]bool)}
+	n := &notifier{db: db, channel: schema, pending: make(map[store.Key]bool)}
 	n.idle.L = &n.mu
 	return n
 }
 
 // notify notifies other processes of an append to a thread. It does not wait.
-func (n *notifier) notify(thread int64) {
+func (n *notifier) notify(key store.Key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.pending[thread] = true
+	n.pending[key] = true
 	if !n.running {
 		n.running = true
 		go n.run()
@@ -103,8 +124,8 @@ func (n *notifier) run() {
 	defer n.mu.Unlock()
 	for len(n.pending) > 0 {
 		threads := make([]string, 0, len(n.pending))
-		for id := range n.pending {
-			threads = append(threads, strconv.FormatInt(id, 10))
+		for key := range n.pending {
+			threads = append(threads, payload(key))
 		}
 		clear(n.pending)
 		n.mu.Unlock()

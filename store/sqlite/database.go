@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/internal/sqlstore"
 )
 
@@ -179,26 +180,28 @@ func (d *database) reclaim(ctx context.Context) error {
 }
 
 // notify does nothing: see watch.
-func notify(context.Context, *sql.Tx, int64) error { return nil }
+func notify(context.Context, *sql.Tx, store.Key) error { return nil }
 
 // pollEvery is how often followers look for transactions of other processes.
 const pollEvery = 2 * time.Millisecond
 
-// watch wakes all followers when another connection has changed the database.
-func (d *database) watch(ctx context.Context, wake func(thread int64)) error {
+// watch makes followers look at their threads when another process has changed the database. The
+// appends of this process wake them without it.
+func (d *database) watch(ctx context.Context, wake func(store.Key)) error {
 	conn, err := d.read.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	version, err := conn.PrepareContext(ctx, `PRAGMA data_version`)
+	version, err := conn.PrepareContext(ctx, dataVersion)
 	if err != nil {
 		return err
 	}
 	defer version.Close()
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for seen := int64(-1); ; {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for seen, others := int64(-1), int64(-1); ; {
+		wait := pollEvery
 		var now int64
 		// A context that can be cancelled would cost a goroutine each time.
 		if err := version.QueryRowContext(context.WithoutCancel(ctx)).Scan(&now); err != nil {
@@ -206,12 +209,33 @@ func (d *database) watch(ctx context.Context, wake func(thread int64)) error {
 		}
 		if now != seen {
 			seen = now
-			wake(0)
+			if v := d.otherVersion(ctx); v != others || v == 0 {
+				others = v
+				began := time.Now()
+				wake(store.Key{})
+				// With many followers, most of the time is for other work.
+				wait = max(wait, 4*time.Since(began))
+			}
 		}
+		pause.Reset(wait)
 		select {
-		case <-ticker.C:
+		case <-pause.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// dataVersion is a query whose result changes when another connection has changed the database.
+const dataVersion = `PRAGMA data_version`
+
+// otherVersion returns a number that changes when another process has changed the database, or
+// 0 if it is not known: this process has one connection that writes.
+func (d *database) otherVersion(ctx context.Context) (version int64) {
+	ctx, cancel := context.WithTimeout(ctx, 10*pollEvery)
+	defer cancel()
+	if d.write.QueryRowContext(ctx, dataVersion).Scan(&version) != nil {
+		return 0
+	}
+	return version
 }

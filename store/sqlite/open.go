@@ -181,6 +181,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check,
 	}
 }

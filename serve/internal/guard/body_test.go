@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -184,6 +185,27 @@ func TestReaders(t *testing.T) {
 	enter("a")
 	if text := fmt.Sprint(got); text != "[atrue atrue afalse btrue cfalse ctrue afalse]" {
 		t.Error(text)
+	}
+}
+
+// By default, a tenant can have all readers, or half of them if there are several tenants.
+func TestTenantReaders(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		settings Settings
+		want     int
+	}{
+		{Settings{}, DefaultMaxReaders},
+		{Settings{MaxReaders: 7}, 7},
+		{Settings{TokenFile: "tokens"}, DefaultMaxReaders / 2},
+		{Settings{TokenFile: "tokens", MaxReaders: 1}, 1},
+		{Settings{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxReaders: 100}, 50},
+		{Settings{TokenFile: "tokens", MaxReaders: 100, MaxTenantReaders: 90}, 90},
+	} {
+		test.settings.normalize()
+		if got := test.settings.MaxTenantReaders; got != test.want {
+			t.Errorf("%+v: %d, want %d", test.settings, got, test.want)
+		}
 	}
 }
 

@@ -44,7 +44,8 @@ type Settings struct {
 	// are several tenants, one may have half of it, or one body of MaxRequestBytes.
 	BodyBytes int64
 	// MaxReaders limits the number of open readers, and MaxTenantReaders those of one
-	// tenant.
+	// tenant. If MaxTenantReaders is zero, a tenant may have all of them, or half if there
+	// are several tenants.
 	MaxReaders, MaxTenantReaders int
 	// Logger receives messages about the token file. Nil means none.
 	Logger *slog.Logger
@@ -136,6 +137,9 @@ func (s *Settings) normalize() {
 	}
 	if s.MaxTenantReaders == 0 {
 		s.MaxTenantReaders = s.MaxReaders
+		if s.TokenFile != "" || len(s.TrustedProxies) > 0 {
+			s.MaxTenantReaders = max(s.MaxReaders/2, 1)
+		}
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)

@@ -67,7 +67,7 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 		}
 		if written {
 			l.states.keep(w, before)
-			l.followers.wake(w.Thread)
+			l.followers.wake(key)
 			return b.Thread.Last, nil
 		}
 		// What this process has appended is no longer there, or more was appended since.

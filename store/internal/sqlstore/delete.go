@@ -43,7 +43,7 @@ func (l *Log) delete(ctx context.Context, key store.Key) (store.Thread, error) {
 		return nil
 	})
 	if err == nil {
-		l.followers.wake(id)
+		l.followers.wake(key)
 	}
 	return t, err
 }
@@ -70,7 +70,7 @@ func (l *Log) change(ctx context.Context, key store.Key, do func(tx *sql.Tx, id 
 		err = do(tx, id, t)
 	}
 	if err == nil {
-		err = l.dialect.Notify(ctx, tx, id)
+		err = l.dialect.Notify(ctx, tx, key)
 	}
 	if err == nil {
 		err = tx.Commit()

@@ -26,18 +26,20 @@ type Dialect struct {
 	// batch was placed: its id, last position, bytes and time of the last append. It reports
 	// whether it was.
 	Write func(ctx context.Context, w *Write) (bool, error)
-	// Watch calls wake after transactions of other processes, with the id of the thread or
-	// with 0 for any thread, until ctx is done. It begins with a call for any thread as
+	// Watch calls wake after transactions of other processes, with the thread or with a zero
+	// key for any thread, until ctx is done. It begins with a call for any thread as
 	// soon as it will notice further transactions. It also makes such a call whenever it
 	// may have missed one. Its error ends all calls of Follow.
-	Watch func(ctx context.Context, wake func(thread int64)) error
+	Watch func(ctx context.Context, wake func(store.Key)) error
 	// Gone reports that an error means that the database is away for now. Follow waits then
 	// until Watch calls wake, and reads again. It may be nil.
 	Gone func(err error) bool
+	// Elements is a table k whose column value has the elements of the JSON array $1.
+	Elements string
 	// Rows is the query of a page of entries: see scanRows. It may be empty.
 	Rows string
 	// Notify makes Watch of other processes notice the transaction.
-	Notify func(ctx context.Context, tx *sql.Tx, thread int64) error
+	Notify func(ctx context.Context, tx *sql.Tx, key store.Key) error
 	// LockRow follows a SELECT of a row that the transaction will change.
 	LockRow string
 	// Leases begins to hold leases: see store.Leaser. It explains its errors.

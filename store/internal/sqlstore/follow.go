@@ -24,7 +24,7 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 	if err := l.ready(key); err != nil {
 		return err
 	}
-	f := l.followers.add()
+	f := l.followers.add(key)
 	defer l.followers.remove(f)
 	r := reader{log: l}
 	defer r.close()
@@ -32,11 +32,11 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 	var last mark  // that of the entry at after, or 0 if it is not known
 	for {
 		t, err := l.find(ctx, key)
+		l.followers.saw(f, t, err)
 		if rewound(seen, t, err) {
 			return store.ErrRewound
 		}
 		if err == nil && t != seen {
-			l.followers.setThread(f, t.id)
 			r.thread = t.id
 			other, more := false, false
 			// The entry at after is read again, to see that it is still the same.
@@ -105,108 +105,4 @@ func markOf(e *store.Entry) mark {
 // gone reports that an error means that the database is away for now.
 func (l *Log) gone(ctx context.Context, err error) bool {
 	return l.dialect.Gone != nil && ctx.Err() == nil && !l.closed.Load() && l.dialect.Gone(err)
-}
-
-// followers are the calls of Follow of a log. Dialect.Watch runs while there are any.
-type followers struct {
-	watch func(ctx context.Context, wake func(thread int64)) error
-
-	mu     sync.Mutex
-	closed bool
-	all    map[*follower]bool
-	stop   context.CancelFunc // stops the watch
-}
-
-// follower is one call of Follow.
-type follower struct {
-	thread int64         // 0 if it is not known yet
-	woken  chan struct{} // has a value if there may be new entries
-	ended  chan struct{} // closed when the watch has ended
-	err    error         // why it has
-}
-
-// add adds a follower, which is woken for every thread at first.
-func (s *followers) add() *follower {
-	f := &follower{woken: make(chan struct{}, 1), ended: make(chan struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		f.err = store.ErrClosed
-		close(f.ended)
-		return f
-	}
-	if len(s.all) == 0 {
-		s.all = make(map[*follower]bool)
-		ctx, stop := context.WithCancel(context.Background())
-		s.stop = stop
-		go func(all map[*follower]bool) {
-			err := s.watch(ctx, s.wake)
-			stop()
-			s.end(all, err)
-		}(s.all)
-	}
-	s.all[f] = true
-	return f
-}
-
-// setThread limits a follower to a thread.
-func (s *followers) setThread(f *follower, thread int64) {
-	s.mu.Lock()
-	f.thread = thread
-	s.mu.Unlock()
-}
-
-// remove removes a follower. The last one stops the watch.
-func (s *followers) remove(f *follower) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all[f] {
-		if delete(s.all, f); len(s.all) == 0 {
-			s.stop()
-			s.all = nil
-		}
-	}
-}
-
-// wake wakes the followers of a thread, or all if thread is 0.
-func (s *followers) wake(thread int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for f := range s.all {
-		if thread == 0 || f.thread == 0 || f.thread == thread {
-			select {
-			case f.woken <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// end ends the followers of a watch that has ended.
-func (s *followers) end(all map[*follower]bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for f := range all {
-		f.err = err
-		close(f.ended)
-		delete(all, f)
-	}
-}
-
-// reason returns why a follower ended.
-func (s *followers) reason(f *follower) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return f.err
-}
-
-// close ends all followers, because the log is closed.
-func (s *followers) close() {
-	s.mu.Lock()
-	s.closed = true
-	stop := s.stop
-	s.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
 }

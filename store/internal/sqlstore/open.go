@@ -35,7 +35,7 @@ type Log struct {
 // Open opens the log of a database whose schema is up to date: see Migrate.
 func Open(c Config) *Log {
 	l := &Log{config: c, dialect: c.Dialect, db: c.Read}
-	l.followers.watch = l.dialect.Watch
+	l.followers.watch, l.followers.look = l.dialect.Watch, l.look
 	return l
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/p20export/p20export/cmd/internal/bench/page"
 	"github.com/p20export/p20export/cmd/internal/bench/processes"
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
+	"github.com/p20export/p20export/store"
 )
 
 // delayRate is the number of events in a second when their delay is measured.
@@ -31,7 +33,7 @@ func delays(ctx context.Context, s *settings) (string, error) {
 	for round := range s.rounds {
 		for i := range s.logs {
 			name := s.logs[(round+i)%len(s.logs)]
-			d, err := s.delayOf(ctx, name)
+			d, err := s.delayOf(ctx, name, s.delay, "")
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", name, err)
 			}
@@ -64,12 +66,68 @@ func delays(ctx context.Context, s *settings) (string, error) {
 	return t.String() + page.Measured(s.rounds), nil
 }
 
-func (s *settings) delayOf(ctx context.Context, name string) (d delay, err error) {
+// The threads of idle readers.
+const (
+	missing  = "threads that do not exist"
+	existing = "other threads"
+)
+
+// idles measures the delay of events while many readers wait for events of other threads.
+func idles(ctx context.Context, s *settings) (string, error) {
+	type choice struct{ log, idle string }
+	var choices []choice
+	for _, name := range s.logs {
+		for _, idle := range []string{"", missing, existing} {
+			choices = append(choices, choice{name, idle})
+		}
+	}
+	results := make(map[choice][]delay)
+	for round := range s.rounds {
+		for i := range choices {
+			c := choices[(round+i)%len(choices)]
+			d, err := s.delayOf(ctx, c.log, 1, c.idle)
+			if err != nil {
+				return "", fmt.Errorf("%s with idle readers: %w", c.log, err)
+			}
+			results[c] = append(results[c], d)
+			s.progress(round, c.log, "%s: p50 %.2f ms", cmp.Or(c.idle, "none"), page.Percentile(d.sent, 0.5)/1e6)
+		}
+	}
+	var t strings.Builder
+	t.WriteString(page.Row("log", "idle readers", "agent to reader p50 (ms)", "p99 (ms)"))
+	t.WriteString("|---|---|--:|--:|\n")
+	for _, c := range choices {
+		cells := []string{c.log, "none"}
+		if c.idle != "" {
+			cells[1] = fmt.Sprintf("%d of %s", s.idle, c.idle)
+		}
+		for _, share := range []float64{0.5, 0.99} {
+			var values []float64
+			for _, d := range results[c] {
+				values = append(values, page.Percentile(d.sent, share)/1e6)
+			}
+			cells = append(cells, page.Range(values))
+		}
+		t.WriteString(page.Row(cells...))
+	}
+	return t.String() + page.Measured(s.rounds), nil
+}
+
+// delayOf measures the delay of events for readers of one thread. idle names the threads of
+// further readers, which get no events; if it is empty, there are none.
+func (s *settings) delayOf(ctx context.Context, name string, count int, idle string) (d delay, err error) {
 	l, err := s.place.Open(ctx, name)
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
+	if idle == existing {
+		for i := range s.idle {
+			if _, err := l.Append(ctx, store.Key{Thread: "idle-" + strconv.Itoa(i)}, 0, []store.Entry{{Stream: "s", Kind: store.Event, Data: []byte("{}")}}); err != nil {
+				return d, err
+			}
+		}
+	}
 	agent, upstream, err := startAgent(ctx)
 	if err != nil {
 		return d, err
@@ -81,7 +139,14 @@ func (s *settings) delayOf(ctx context.Context, name string) (d delay, err error
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	plan := traffic.Plan{Events: int(s.duration.Seconds() * delayRate), Rate: delayRate}
-	many, err := startReaders(ctx, "-url", url+"/threads/bench/events", "-count", strconv.Itoa(s.delay), "-until", strconv.Itoa(plan.Events), "-stamped", "-positions")
+	if idle != "" {
+		waiting, err := startReaders(ctx, "-url", url+"/threads/idle-"+each+"/events", "-count", strconv.Itoa(s.idle))
+		if err != nil {
+			return d, err
+		}
+		defer waiting.kill()
+	}
+	many, err := startReaders(ctx, "-url", url+"/threads/bench/events", "-count", strconv.Itoa(count), "-until", strconv.Itoa(plan.Events), "-stamped", "-positions")
 	if err != nil {
 		return d, err
 	}

@@ -28,7 +28,7 @@ type settings struct {
 	load                   string // of the machine, before the first measurement
 	logs                   []string
 	rounds, readers, delay int
-	runs, events           int
+	idle, runs, events     int
 	duration               time.Duration
 }
 
@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.rounds, "rounds", 5, "the number of measurements of each log")
 	flags.IntVar(&s.readers, "readers", 1000, "the number of readers whose memory is measured")
 	flags.IntVar(&s.delay, "delay", 100, "the number of readers when the delay of events is measured")
+	flags.IntVar(&s.idle, "idle", 3000, "the number of readers of other threads when their cost is measured")
 	flags.IntVar(&s.runs, "runs", 1000, "the number of runs of the thread that is joined")
 	flags.IntVar(&s.events, "events", 20_000, "the number of events of a run when the throughput is measured")
 	flags.DurationVar(&s.duration, "duration", 10*time.Second, "how long a run takes when delays are measured")
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || min(s.rounds, s.readers, s.delay, s.runs, s.events) < 1 || s.duration < time.Second {
+	if flags.NArg() > 0 || min(s.rounds, s.readers, s.delay, s.idle, s.runs, s.events) < 1 || s.duration < time.Second {
 		return errors.New("give options only, positive numbers, and a duration of at least a second")
 	}
 	names, err := page.Choose(*only, tableNames())
@@ -92,13 +93,14 @@ func logNames() []string { return []string{logs.SQLite, logs.Postgres} }
 var tables = map[string]func(context.Context, *settings) (string, error){
 	"readers": memory,
 	"delay":   delays,
+	"idle":    idles,
 	"join":    joins,
 	"run":     overheads,
 	"machine": func(ctx context.Context, s *settings) (string, error) { return s.place.Machine(ctx, s.load, s.logs) },
 }
 
 // tableNames lists the tables in the order in which they are measured.
-func tableNames() []string { return []string{"readers", "delay", "join", "run", "machine"} }
+func tableNames() []string { return []string{"readers", "delay", "idle", "join", "run", "machine"} }
 
 // progress reports on standard error what was measured.
 func (s *settings) progress(round int, name, format string, args ...any) {

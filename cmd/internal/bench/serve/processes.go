@@ -78,6 +78,12 @@ func (c *crowd) wait() (r reading, err error) {
 	return r, problem
 }
 
+// kill ends the readers.
+func (c *crowd) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
 // read starts readers and waits for them.
 func read(ctx context.Context, args ...string) (reading, error) {
 	c, err := startReaders(ctx, args...)

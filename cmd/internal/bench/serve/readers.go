@@ -40,7 +40,7 @@ type reading struct {
 // prints a reading. Before, it prints a line when all responses have begun.
 func readers(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("readers", flag.ContinueOnError)
-	url := flags.String("url", "", "the URL")
+	url := flags.String("url", "", "the URL; "+each+" in it is the number of the reader")
 	body := flags.String("body", "", "the body of a POST; if it is empty, the method is GET")
 	count := flags.Int("count", 1, "the number of readers")
 	until := flags.Int("until", 0, "the number of events with text after which a reader leaves; 0: at the end")
@@ -60,7 +60,7 @@ func readers(ctx context.Context, args []string) error {
 			var once sync.Once
 			began := func() { once.Do(beginning.Done) }
 			defer began()
-			errs[i] = all[i].read(ctx, client, *url, *body, *until, *stamped, *positions, began)
+			errs[i] = all[i].read(ctx, client, strings.ReplaceAll(*url, each, strconv.Itoa(i)), *body, *until, *stamped, *positions, began)
 		})
 	}
 	beginning.Wait()
@@ -80,6 +80,9 @@ func readers(ctx context.Context, args []string) error {
 	slices.Sort(total.Sent)
 	return json.NewEncoder(os.Stdout).Encode(total)
 }
+
+// each in a URL stands for the number of the reader, from 0.
+const each = "{each}"
 
 // text is a part of each event with text.
 const text = `{"type":"TEXT_MESSAGE_CONTENT"`

@@ -36,9 +36,17 @@ func TestPage(t *testing.T) {
 // TestDelays measures a short run on SQLite with the server that is part of this program.
 func TestDelays(t *testing.T) {
 	t.Parallel()
-	s := settings{place: logs.Place{Dir: t.TempDir()}, logs: []string{logs.SQLite}, rounds: 2, delay: 3, duration: 200 * time.Millisecond}
-	text, err := tables["delay"](t.Context(), &s)
+	s := settings{place: logs.Place{Dir: t.TempDir()}, logs: []string{logs.SQLite}, rounds: 2, delay: 3, idle: 5, duration: 200 * time.Millisecond}
+	text, err := tables["idle"](t.Context(), &s)
 	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"none", "5 of " + missing, "5 of " + existing} {
+		if lines := strings.Split(text, "\n"); len(lines) < 5 || !strings.HasPrefix(lines[i+2], "| sqlite | "+want+" | ") {
+			t.Errorf("line %d is not that of %s:\n%s", i+2, want, text)
+		}
+	}
+	if text, err = tables["delay"](t.Context(), &s); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(text, "\n")
