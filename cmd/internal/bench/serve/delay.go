@@ -140,7 +140,11 @@ func (s *settings) delayOf(ctx context.Context, name string, count int, idle str
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	plan := traffic.Plan{Events: int(s.duration.Seconds() * delayRate), Rate: delayRate}
 	if idle != "" {
-		waiting, err := startReaders(ctx, "-url", url+"/threads/idle-"+each+"/events", "-count", strconv.Itoa(s.idle))
+		events := 0
+		if idle == existing {
+			events = 1
+		}
+		waiting, err := startReaders(ctx, "-url", url+"/threads/idle-"+each+"/events", "-count", strconv.Itoa(s.idle), "-ready", strconv.Itoa(events))
 		if err != nil {
 			return d, err
 		}

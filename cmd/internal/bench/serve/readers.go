@@ -37,13 +37,14 @@ type reading struct {
 }
 
 // readers reads a response several times at once, up to a number of events with text, and
-// prints a reading. Before, it prints a line when all responses have begun.
+// prints a reading. Before, it prints a line when all responses have begun, or have some events.
 func readers(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("readers", flag.ContinueOnError)
 	url := flags.String("url", "", "the URL; "+each+" in it is the number of the reader")
 	body := flags.String("body", "", "the body of a POST; if it is empty, the method is GET")
 	count := flags.Int("count", 1, "the number of readers")
 	until := flags.Int("until", 0, "the number of events with text after which a reader leaves; 0: at the end")
+	ready := flags.Int("ready", 0, "the number of events after which a response has begun; 0: its head")
 	stamped := flags.Bool("stamped", false, "whether the events have the time at which they were sent")
 	positions := flags.Bool("positions", false, "whether arrivals are reported")
 	if err := flags.Parse(args); err != nil {
@@ -60,7 +61,7 @@ func readers(ctx context.Context, args []string) error {
 			var once sync.Once
 			began := func() { once.Do(beginning.Done) }
 			defer began()
-			errs[i] = all[i].read(ctx, client, strings.ReplaceAll(*url, each, strconv.Itoa(i)), *body, *until, *stamped, *positions, began)
+			errs[i] = all[i].read(ctx, client, strings.ReplaceAll(*url, each, strconv.Itoa(i)), *body, *until, *ready, *stamped, *positions, began)
 		})
 	}
 	beginning.Wait()
@@ -88,7 +89,7 @@ const each = "{each}"
 const text = `{"type":"TEXT_MESSAGE_CONTENT"`
 
 // read reads one response.
-func (r *reading) read(ctx context.Context, client *http.Client, url, body string, until int, stamped, positions bool, began func()) error {
+func (r *reading) read(ctx context.Context, client *http.Client, url, body string, until, ready int, stamped, positions bool, began func()) error {
 	method := http.MethodGet
 	if body != "" {
 		method = http.MethodPost
@@ -107,7 +108,9 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 		return err
 	}
 	defer response.Body.Close()
-	began()
+	if ready == 0 {
+		began()
+	}
 	if response.StatusCode != http.StatusOK {
 		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
 		return fmt.Errorf("%s: %s: %s", url, response.Status, reason)
@@ -139,7 +142,9 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 		if !ok {
 			continue
 		}
-		r.Events++
+		if r.Events++; r.Events == ready {
+			began()
+		}
 		if positions {
 			r.Arrivals = append(r.Arrivals, [2]int64{position, arrived})
 		}
