@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -195,11 +196,14 @@ func (p *Printer) LogEntry(e *store.Entry) {
 	row := LogEntryRow{Position: e.Position, Run: optional(e.Run), Stream: e.Stream, Kind: e.Kind, Event: optional(e.Type), ArrivedAt: timetext.Optional(e.Arrived)}
 	if strictjson.Nests(e.Data) {
 		row.Data = e.Data
-	} else {
-		text := string(e.Data)
-		row.Text = &text
+		p.json(row)
+		return
 	}
-	p.json(row)
+	name, err := typeName(row)
+	if err == nil {
+		err = p.rows.WriteText(name, row, e.Data)
+	}
+	p.err = errors.Join(p.err, err)
 }
 
 // LogStat prints the size of a log.

@@ -1,16 +1,21 @@
 package render
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/rows"
 	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/store"
@@ -108,6 +113,55 @@ func TestLogEntryDepth(t *testing.T) {
 		if asData != (depth < 10_000) || asText == asData {
 			t.Errorf("depth %d: as data %v, as text %v", depth, asData, asText)
 		}
+	}
+}
+
+// An entry that is not JSON is printed as package json would encode its text.
+func TestLogEntryText(t *testing.T) {
+	t.Parallel()
+	check := func(data string) error {
+		var out bytes.Buffer
+		p := New(&out, JSON, record.Tool{})
+		p.LogEntry(&store.Entry{Position: 1, Stream: "s", Kind: store.Event, Data: []byte(data)})
+		if err := p.Close(nil); err != nil {
+			return err
+		}
+		quoted, _ := jsontext.AppendQuote(nil, data) // the error says that it is not valid
+		var want bytes.Buffer
+		w := bufio.NewWriter(&want)
+		fmt.Fprint(w, `{"type":"log_entry","position":1,"run":null,"stream":"s","kind":"event","event":null,"arrived_at":null,"data":null,"text":`)
+		(&rows.Escaper{W: w}).Write(quoted)
+		fmt.Fprintln(w, "}")
+		w.Flush()
+		if !bytes.Equal(out.Bytes(), want.Bytes()) {
+			return fmt.Errorf("%.80q is printed as %.200q, want %.200q", data, out.String(), want.String())
+		}
+		return nil
+	}
+	// Characters of any size, and broken ones, at the ends of the parts in which it is escaped.
+	for _, char := range []string{"x", "\x01", "\"", "\u007f", "é", "€", "\U0001f600", "\xff", "\x80\x80\x80\x80\x80", "\xe2\x82", "\xf0\x9f\x98", "\xed\xa0\x80"} {
+		for pad := range 8 {
+			if err := check(strings.Repeat("p", pad) + strings.Repeat(char, 10_000)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// The JSON of a large entry is not in memory: it can be six times as long.
+func TestLogEntryMemory(t *testing.T) {
+	const size = 16 << 20
+	e := &store.Entry{Position: 1, Stream: "s", Kind: store.Event, Data: bytes.Repeat([]byte{1}, size)}
+	p := New(io.Discard, JSON, record.Tool{})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p.LogEntry(e)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 3*size {
+		t.Errorf("%d bytes are allocated for an entry of %d", n, size)
+	}
+	if err := p.Close(nil); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -5,6 +5,7 @@ package rows
 import (
 	"bufio"
 	"bytes"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,27 +35,63 @@ func New(out *bufio.Writer) *Writer { return &Writer{out: out} }
 // Write writes a row of a type as one line. The last members of the row can be given apart
 // from it. The error is that of encoding the row.
 func (w *Writer) Write(name string, row any, last ...Member) error {
+	return w.write(name, row, "}", func() {
+		for _, m := range last {
+			if m.Text != nil {
+				w.out.WriteByte(',')
+				w.out.Write(artifact.AppendString(nil, m.Name))
+				w.out.WriteByte(':')
+				w.text([]byte(*m.Text))
+			}
+		}
+	})
+}
+
+// WriteText is like Write, but writes text in the place of the last member of the row, which must
+// be null. However large the text is, its JSON is not in memory.
+func (w *Writer) WriteText(name string, row any, text []byte) error {
+	return w.write(name, row, "null}", func() { w.text(text) })
+}
+
+// write writes a row up to an end, and what comes in the place of the end before the brace.
+func (w *Writer) write(name string, row any, end string, rest func()) error {
 	defer w.row.Reset()
 	head, err := Encode(&w.row, name, row)
 	if err != nil {
 		return err
 	}
-	for _, m := range last {
-		if m.Text != nil {
-			w.row.Truncate(w.row.Len() - len("}"))
-			w.row.Grow(len(*m.Text) + len(*m.Text)/8 + 64) // for most texts
-			b := append(w.row.AvailableBuffer(), ',')
-			b = append(artifact.AppendString(b, m.Name), ':')
-			w.row.Write(append(artifact.AppendString(b, *m.Text), '}'))
-		}
-	}
 	w.out.WriteString(head)
-	_, _ = (&Escaper{W: w.out}).Write(w.row.Bytes()[1:])
-	w.out.WriteByte('\n')
+	_, _ = (&Escaper{W: w.out}).Write(bytes.TrimSuffix(w.row.Bytes()[1:], []byte(end)))
+	rest()
+	w.out.WriteString("}\n")
 	if w.row.Cap() > maxRowBuffer {
 		w.row = bytes.Buffer{}
 	}
 	return nil
+}
+
+// textChunk is how much of a text is escaped at a time.
+const textChunk = 4 << 10
+
+// text writes a JSON string. Invalid UTF-8 becomes U+FFFD.
+func (w *Writer) text(text []byte) {
+	var chunk []byte
+	e := Escaper{W: w.out}
+	w.out.WriteByte('"')
+	for len(text) > 0 {
+		n := min(textChunk, len(text))
+		for i := 1; n < len(text) && i < utf8.UTFMax && !utf8.RuneStart(text[n]); i++ {
+			n-- // the character goes on
+		}
+		if s := string(text[:n]); utf8.ValidString(s) {
+			chunk = artifact.AppendString(chunk[:0], s)
+		} else {
+			chunk, _ = jsontext.AppendQuote(chunk[:0], s) // the error says that it is not valid
+		}
+		_, _ = e.Write(chunk[1 : len(chunk)-1])
+		text = text[n:]
+	}
+	w.out.WriteByte('"')
 }
 
 // Encode writes a row to buf. It returns the text that replaces the first byte, so that the
