@@ -3,20 +3,21 @@
 package sqlite
 
 import (
-	"fmt"
 	"io/fs"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// writable checks that the process may write a file. It does not open the file, because
-// closing it again would give up the locks of other connections.
-func writable(path string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS); err != nil {
-		return fmt.Errorf("the file cannot be read and written: %w", err)
-	}
-	return nil
+// mayWrite and mayRead return an error if the process may not read and write, or not read, a file
+// or a directory. They do not open a file, because closing it again would give up the locks of
+// other connections.
+func mayWrite(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
+}
+
+func mayRead(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS)
 }
 
 // links returns the number of names of a file.

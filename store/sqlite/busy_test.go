@@ -18,7 +18,7 @@ func TestSQLiteLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	log := openTest(t, path)
 	key := store.Key{Thread: "t"}
-	other, err := sql.Open("sqlite", dsn(path, busy(0)))
+	other, err := sql.Open("sqlite", readWrite.dsn(path, busy(0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,9 @@ const (
 
 var errElsewhere = errors.New("the file is open at another path, through a bind mount, a hard link, or because it was moved: each path has a write-ahead log of its own, and entries would be lost. Use one path")
 
-// claimFile claims a file for its path. The caller must release the claim.
-func claimFile(path string) (*claim, error) {
+// claimFile claims a file for its path, which only has to be readable if reads is set. The caller
+// must release the claim.
+func claimFile(path string, reads bool) (*claim, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,11 @@ func claimFile(path string) (*claim, error) {
 		c.users++
 		return c, nil
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	flags := os.O_RDWR
+	if reads {
+		flags = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
 		return nil, err
 	}

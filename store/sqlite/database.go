@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -27,9 +28,10 @@ const readers = 8
 
 // database has the connections to the file.
 type database struct {
-	path  string
-	read  *sql.DB
-	write *sql.DB // one connection
+	path   string
+	access access
+	read   *sql.DB
+	write  *sql.DB // one connection; nil if the log can only be read
 	// insertOne and insertMany insert 1 and rowsAtOnce rows of entries.
 	insertOne, insertMany *sql.Stmt
 	group                 group
@@ -41,11 +43,14 @@ type database struct {
 // connection of its own, which waits for other processes that do the same.
 func (d *database) setUp(ctx context.Context, empty bool) error {
 	pragmas := []string{busy(maxWait), "journal_mode(wal)", "synchronous(full)"}
+	if d.access != readWrite {
+		pragmas = pragmas[:1]
+	}
 	if empty {
 		// These are permanent, and must be set before WAL.
 		pragmas = append([]string{fmt.Sprintf("page_size(%d)", pageBytes), "auto_vacuum(incremental)"}, pragmas...)
 	}
-	db, err := sql.Open("sqlite", dsn(d.path, pragmas...))
+	db, err := sql.Open("sqlite", d.access.dsn(d.path, pragmas...))
 	if err != nil {
 		return err
 	}
@@ -65,12 +70,15 @@ func (d *database) setUp(ctx context.Context, empty bool) error {
 
 // connect opens the connections.
 func (d *database) connect(ctx context.Context) (err error) {
-	if d.read, err = sql.Open("sqlite", dsn(d.path, busy(maxWait), "query_only(1)")); err != nil {
+	if d.read, err = sql.Open("sqlite", d.access.dsn(d.path, busy(maxWait), "query_only(1)")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	d.write, err = sql.Open("sqlite", dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB)))
+	if d.access != readWrite {
+		return nil
+	}
+	d.write, err = sql.Open("sqlite", d.access.dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB)))
 	if err != nil {
 		return errors.Join(err, d.read.Close())
 	}
@@ -108,7 +116,7 @@ func until(ctx context.Context, do func() error) error {
 // begin begins a transaction that writes. It does not end when ctx is done, because it
 // can have the appends of others.
 func (d *database) begin(ctx context.Context) (tx *sql.Tx, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), d.access.writes()); err != nil {
 		return nil, err
 	}
 	err = until(ctx, func() error {
@@ -131,7 +139,11 @@ func (d *database) prepare(ctx context.Context) (err error) {
 // disconnect closes the connections. The last one of all processes moves everything from the
 // write-ahead log to the file and removes it.
 func (d *database) disconnect() error {
-	return errors.Join(d.read.Close(), d.write.Close())
+	err := d.read.Close()
+	if d.write != nil {
+		err = errors.Join(err, d.write.Close())
+	}
+	return err
 }
 
 // close closes everything.
@@ -141,6 +153,14 @@ func (d *database) close() error {
 
 // check implements sqlstore.Dialect.Check.
 func (d *database) check() error { return d.identity.check() }
+
+// still implements sqlstore.Dialect.Still.
+func (d *database) still() error {
+	if d.access != readAlone {
+		return nil
+	}
+	return d.identity.check()
+}
 
 // size returns the size of the file and of the write-ahead log.
 func (d *database) size(context.Context) (int64, error) {
@@ -161,6 +181,9 @@ func (d *database) size(context.Context) (int64, error) {
 // reclaim gives free pages back to the file system, and empties the write-ahead log, which
 // has older versions of pages. Free pages are overwritten with zeros before (secure_delete).
 func (d *database) reclaim(ctx context.Context) error {
+	if err := d.access.writes(); err != nil {
+		return err
+	}
 	conn, err := d.write.Conn(ctx)
 	if err != nil {
 		return err
@@ -201,6 +224,9 @@ func (d *database) watch(ctx context.Context, wake func(store.Key)) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for seen, others := int64(-1), int64(-1); ; {
+		if err := d.still(); err != nil {
+			return err
+		}
 		wait := pollEvery
 		var now int64
 		// A context that can be cancelled would cost a goroutine each time.
@@ -232,6 +258,9 @@ const dataVersion = `PRAGMA data_version`
 // otherVersion returns a number that changes when another process has changed the database, or
 // 0 if it is not known: this process has one connection that writes.
 func (d *database) otherVersion(ctx context.Context) (version int64) {
+	if d.access != readWrite {
+		return 0
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*pollEvery)
 	defer cancel()
 	if d.write.QueryRowContext(ctx, dataVersion).Scan(&version) != nil {

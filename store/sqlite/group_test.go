@@ -33,7 +33,7 @@ func TestSQLiteGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An entry that another program added makes appends to its thread fail.
-	other, err := sql.Open("sqlite", dsn(path, busy(maxWait)))
+	other, err := sql.Open("sqlite", readWrite.dsn(path, busy(maxWait)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,17 +18,18 @@ const walSuffix = "-wal"
 type identity struct {
 	path      string
 	file, wal fs.FileInfo
+	alone     bool // nobody may change the file
 }
 
-// identify returns the identity of a log whose connections are open, so that it has a
-// write-ahead log.
-func identify(path string) (*identity, error) {
+// identify returns the identity of a log. If it can be written, its connections must be open, so
+// that it has a write-ahead log.
+func identify(path string, a access) (*identity, error) {
 	file, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	if err != nil || a == readAlone {
+		return &identity{path: path, file: file, alone: true}, err
 	}
 	wal, err := os.Stat(path + walSuffix)
-	return &identity{path, file, wal}, err
+	return &identity{path: path, file: file, wal: wal}, err
 }
 
 // check returns an error unless the names still lead to the files that were opened.
@@ -36,10 +38,24 @@ func (i *identity) check() error {
 	if err != nil || !os.SameFile(file, i.file) {
 		return fmt.Errorf("%s is not the file that was opened: put that file back, or restart p20export", finding.Escape(i.path))
 	}
+	if i.alone {
+		return i.unchanged(file)
+	}
 	if wal, err := os.Stat(i.path + walSuffix); err != nil || !os.SameFile(wal, i.wal) {
 		return fmt.Errorf("%s%s is not the file that was opened: it was removed or replaced. Stop p20export, which then moves what it has to the log, and start it again", finding.Escape(i.path), walSuffix)
 	}
 	return nil
+}
+
+// unchanged returns an error if another program has begun to write to the log since it was opened
+// to be read alone.
+func (i *identity) unchanged(file fs.FileInfo) error {
+	if wal, err := os.Stat(i.path + walSuffix); err == nil && wal.Size() == 0 || errors.Is(err, fs.ErrNotExist) {
+		if file.Size() == i.file.Size() && file.ModTime().Equal(i.file.ModTime()) {
+			return nil
+		}
+	}
+	return errors.New("another program has begun to write to the log, which this user may only read: open it again")
 }
 
 // checkLinks returns an error if a file that is about to be opened has several names: the

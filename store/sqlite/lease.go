@@ -19,11 +19,17 @@ const leaseSuffix = "-serve"
 // ends. SQLite can lock a file on every system, and also does so within one process: here by
 // a transaction that writes nothing and stays open. No lease is ever lost.
 func (d *database) leases(ctx context.Context, _ func(name string)) (store.Leases, error) {
+	if err := d.access.writes(); err != nil {
+		return nil, err
+	}
 	path := d.path + leaseSuffix
 	if err := prepare(path, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	db, err := sql.Open("sqlite", dsn(path))
+	if err := mayWrite(path); err != nil {
+		return nil, fmt.Errorf("%s: the file cannot be read and written: %w", path, err)
+	}
+	db, err := sql.Open("sqlite", readWrite.dsn(path))
 	if err != nil {
 		return nil, err
 	}

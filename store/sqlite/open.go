@@ -7,6 +7,9 @@
 // fail, and what was appended before is moved to the file by Close. A file with several names is
 // refused, and on Linux one that is open at another path. VACUUM INTO copies it (with SQLite's own program, for example).
 //
+// A file that the process may not write, or whose directory it may not write, can be read: see
+// access.
+//
 // An append is on disk when it returns (synchronous=FULL). One transaction writes at a time.
 // Follow notices what other processes append within a few milliseconds. It ends with an
 // error if the file cannot be read, and can be called again after the last position.
@@ -72,11 +75,15 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 
 // openDatabase opens the database in a file that prepare has checked.
 func openDatabase(ctx context.Context, path string, create bool) (*database, error) {
-	c, err := claimFile(path) // before SQLite can create another write-ahead log
+	a, err := accessOf(path, create)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{path: path, claim: c, group: group{turn: make(chan struct{}, 1)}}
+	c, err := claimFile(path, a != readWrite) // before SQLite can create another write-ahead log
+	if err != nil {
+		return nil, err
+	}
+	d := &database{path: path, access: a, claim: c, group: group{turn: make(chan struct{}, 1)}}
 	if err := d.open(ctx, create); err != nil {
 		return nil, errors.Join(err, c.release())
 	}
@@ -85,7 +92,13 @@ func openDatabase(ctx context.Context, path string, create bool) (*database, err
 
 // open opens the connections.
 func (d *database) open(ctx context.Context, create bool) error {
-	empty, err := inspect(ctx, d.path)
+	var err error
+	if d.access != readWrite {
+		if d.identity, err = identify(d.path, d.access); err != nil {
+			return err
+		}
+	}
+	empty, err := inspect(ctx, d.path, d.access)
 	if err != nil {
 		return explain(err)
 	}
@@ -98,8 +111,10 @@ func (d *database) open(ctx context.Context, create bool) error {
 	if err := d.connect(ctx); err != nil {
 		return explain(err)
 	}
-	if d.identity, err = identify(d.path); err != nil {
-		return errors.Join(err, d.disconnect())
+	if d.identity == nil { // SQLite has created the write-ahead log
+		if d.identity, err = identify(d.path, d.access); err != nil {
+			return errors.Join(err, d.disconnect())
+		}
 	}
 	return nil
 }
@@ -133,16 +148,13 @@ func prepare(path string, create bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: it is not a regular file", store.ErrNotLog)
 	}
-	if err := checkLinks(path, info); err != nil {
-		return err
-	}
-	return writable(path)
+	return checkLinks(path, info)
 }
 
 // inspect checks that the file is a log, without changing it, and reports whether it is an
 // empty database.
-func inspect(ctx context.Context, path string) (empty bool, err error) {
-	db, err := sql.Open("sqlite", dsn(path, busy(maxWait), "query_only(1)"))
+func inspect(ctx context.Context, path string, a access) (empty bool, err error) {
+	db, err := sql.Open("sqlite", a.dsn(path, busy(maxWait), "query_only(1)"))
 	if err != nil {
 		return false, err
 	}
@@ -159,7 +171,7 @@ func inspect(ctx context.Context, path string) (empty bool, err error) {
 }
 
 // dsn returns the name of a connection that runs the given pragmas first.
-func dsn(path string, pragmas ...string) string {
+func (a access) dsn(path string, pragmas ...string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // on Windows
@@ -169,6 +181,13 @@ func dsn(path string, pragmas ...string) string {
 		"_error_rc": {"1"},
 		"_txlock":   {"immediate"},
 		"_pragma":   pragmas,
+	}
+	switch a {
+	case readShared:
+		q.Set("mode", "ro")
+	case readAlone:
+		q.Set("mode", "ro")
+		q.Set("immutable", "1")
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
@@ -181,6 +200,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check, Still: d.still,
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -64,41 +62,6 @@ func TestSQLiteRefused(t *testing.T) {
 	cancel()
 	if _, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "log"), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestSQLiteReadOnly opens a file that the process may not write. Root may write all files,
-// so the test becomes another user in a process of its own.
-func TestSQLiteReadOnly(t *testing.T) {
-	if path := os.Getenv("P20EXPORT_READ_ONLY"); path != "" {
-		_, err := sqlite.Open(t.Context(), path, true)
-		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "cannot be read and written") {
-			t.Errorf("%v", err)
-		}
-		return
-	}
-	t.Parallel()
-	dir, err := os.MkdirTemp("", "p20export")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	path := filepath.Join(dir, "log")
-	newLog(t, path)
-	must(t, os.Chmod(path, 0o444))
-	program, err := os.Executable()
-	must(t, err)
-	text, err := os.ReadFile(program)
-	must(t, err)
-	program = filepath.Join(dir, "test")
-	must(t, os.WriteFile(program, text, 0o755))
-	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSQLiteReadOnly$", "-test.v")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "P20EXPORT_READ_ONLY="+path)
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS: TestSQLiteReadOnly")) {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 

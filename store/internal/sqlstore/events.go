@@ -57,7 +57,7 @@ func (r *reader) events(ctx context.Context, after, to int64, types []string, yi
 			}
 			end = after + int64(len(r.page))
 		}
-		if err != nil {
+		if err = r.log.still(err); err != nil {
 			return r.reason(ctx, err)
 		}
 		after = end

@@ -116,6 +116,14 @@ func (l *Log) ready(key store.Key) error {
 	return nil
 }
 
+// still returns an error if what was just read without one may be wrong.
+func (l *Log) still(err error) error {
+	if err != nil || l.dialect.Still == nil {
+		return err
+	}
+	return l.dialect.Still()
+}
+
 // explain explains an error of the database. Errors of package store stay as they are.
 func (l *Log) explain(err error) error {
 	switch {

@@ -22,6 +22,7 @@ func (l *Log) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNoThread
 	}
+	err = l.still(err)
 	if err != nil {
 		return store.Thread{}, fmt.Errorf("thread %q: %w", key.Thread, l.explain(err))
 	}
@@ -52,6 +53,7 @@ func (l *Log) Stream(ctx context.Context, key store.Key, id string) (store.Strea
 	var ended int64
 	err := l.db.QueryRowContext(ctx, `SELECT s.entries, s.first, s.last, s.ended FROM streams s JOIN threads t ON t.id = s.thread_id
 		WHERE t.tenant = $1 AND t.thread = $2 AND s.stream = $3`, key.Tenant, key.Thread, id).Scan(&s.Entries, &s.First, &s.Last, &ended)
+	err = l.still(err)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return store.Stream{}, fmt.Errorf("stream %q of thread %q: %w", id, key.Thread, l.explain(err))
 	}
@@ -295,7 +297,7 @@ func load[T any](l *Log, ctx context.Context, query string, args []any, scan fun
 		}
 		page = append(page, row)
 	}
-	return page, errors.Join(rows.Err(), rows.Close())
+	return page, l.still(errors.Join(rows.Err(), rows.Close()))
 }
 
 // Stat implements store.Log.
@@ -314,6 +316,7 @@ func (l *Log) Stat(ctx context.Context) (store.Stat, error) {
 	if err == nil {
 		s.Size, err = l.dialect.Size(ctx)
 	}
+	err = l.still(err)
 	if err != nil {
 		return store.Stat{}, fmt.Errorf("size of the log: %w", l.explain(err))
 	}

@@ -61,7 +61,7 @@ func (l *Log) find(ctx context.Context, key store.Key) (found, error) {
 	case err == nil && deleted.Valid:
 		return f, store.ErrDeleted
 	}
-	return f, l.explain(err)
+	return f, l.explain(l.still(err))
 }
 
 // reader reads the entries of a thread.
@@ -92,7 +92,7 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 		if err == nil && len(r.page) == 0 {
 			err = fmt.Errorf("the database is damaged: entry %d is missing", after+1)
 		}
-		if err != nil {
+		if err = r.log.still(err); err != nil {
 			return false, r.reason(ctx, err)
 		}
 		after += int64(len(r.page))
