@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -205,7 +206,7 @@ func byStart(runs []lineage.Run) {
 		}
 		list[i] = timed{run, at}
 	}
-	slices.SortStableFunc(list, func(a, b timed) int { return a.at.Compare(b.at) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].at.Before(list[j].at) })
 	for i := range list {
 		runs[i] = list[i].Run
 	}

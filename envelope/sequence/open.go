@@ -1,8 +1,7 @@
 package sequence
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/p20export/p20export/internal/eventnames"
 )
@@ -50,7 +49,7 @@ func (c *Checker) Open() (list []Open) {
 	for _, s := range c.openSubagents() {
 		list = append(list, Open{Type: eventnames.SubagentStarted, ID: s.id, Subagent: s.id, Tagged: true, since: s.since})
 	}
-	slices.SortFunc(list, func(a, b Open) int { return cmp.Compare(a.since, b.since) })
+	sort.Slice(list, func(i, j int) bool { return list[i].since < list[j].since })
 	return list
 }
 

@@ -1,11 +1,11 @@
 package attach
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,7 +196,7 @@ func (h *Hub) evict(fits func() bool) {
 		f.mu.Unlock()
 	}
 	h.mu.Unlock()
-	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(uses, func(i, j int) bool { return uses[i].at < uses[j].at })
 	for _, u := range uses {
 		if fits() {
 			return

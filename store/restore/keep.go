@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -125,7 +126,7 @@ func (o *outline) merge(ctx context.Context, f *full) ([]byte, reduce.Changes, e
 		changes.AllActivities = changes.AllActivities || m.Role() == event.RoleActivity
 		changes.Reasoning = changes.Reasoning || m.Role() == event.RoleReasoning
 	}
-	slices.SortStableFunc(list, func(a, b kept) int { return a.at - b.at })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].at < list[j].at })
 	changes.Moved = changes.Moved || o.reducer.Full() || moves(f, all, list)
 	return f.with(list), changes, nil
 }
