@@ -154,7 +154,7 @@ operations: ## run the commands of the documentation that use curl, openssl, Pyt
 # The packages that start goroutines, or whose values several use at the same time. -race costs
 # the others five to ten times as much and can find nothing in them. These tests compare bytes or
 # measure memory, which -race changes: with it, a sync.Pool loses things at random.
-RACE := ./capture/... ./cmd/p20export/... ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/...
+RACE := ./capture/... ./cmd/p20export/... ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
 WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|TestRowsSchema
 .PHONY: race
 race: ## run the tests of everything concurrent again with -race
