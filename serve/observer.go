@@ -22,7 +22,7 @@ type Observer interface {
 	// OrphansClosed is called when runs without an owner were closed.
 	OrphansClosed(n int)
 
-	// ThreadRewound is called when the log has lost entries of a thread with readers.
+	// ThreadRewound is called when a thread that has readers lost entries in the log.
 	ThreadRewound()
 
 	// Reading is called when the number of readers of a view changes.

@@ -27,7 +27,7 @@ func rewindable(t *testing.T) (log store.Log, save func() (restore func())) {
 // notice is what a reader gets whose thread has lost events.
 const notice = ": the log was rewound: read the thread again from the beginning\nid\n\n"
 
-// A backup is restored while servers run. Readers of threads that have lost events are told so
+// A backup is restored while servers run. Readers of threads that lost events get a notice
 // and begin again, and the next run reaches everybody. Other threads go on.
 func TestRewound(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ type response struct {
 // comment is what a reader without events receives.
 const comment = ":\n\n"
 
-// rewound tells a reader that the thread has lost events which it may have. The empty id makes
+// rewound is sent to a reader whose thread lost events that it may have. The empty id makes
 // an EventSource begin with the first event when it connects again (WHATWG HTML §9.2.6).
 const rewound = ": the log was rewound: read the thread again from the beginning\nid\n\n"
 
