@@ -320,13 +320,13 @@ func TestCallerBrokenStore(t *testing.T) {
 				close(g.open)
 				g.install(&fixture{proxy: &Proxy{recorder: f.caller.recorder}})
 				go func() {
-					defer close(parts)
 					parts <- "data: a\n\n"
 					if at != "close" {
 						<-g.reach
 					}
-					if !fail || at == "close" {
+					if !fail || at == "close" { // otherwise the failure ends the response, not the agent
 						parts <- "data: b\n\n"
+						close(parts)
 					}
 				}()
 				r := &received{}
