@@ -143,19 +143,20 @@ suites: ## run the tests that need only git and Go
 	@$(GOTEST) -skip '^($(KILLS))$$' ./...
 
 .PHONY: kills
-kills: ## kill programs, make system calls fail and take the power away, at a sample of points; keep 200 streams open for a minute
+kills: ## kill programs, make system calls fail and take the power away, at a sample of points; keep 200 streams open for 20 seconds
 	@$(GOTEST) -run '^($(KILLS))$$' -skip '^TestSoak' ./capture/... ./project/verify ./store/sqlite ./serve ./cmd/p20export
-	@$(GOTEST) -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
+	@$(GOTEST) -run '^TestSoak' ./capture/proxy -soak 20s -large 1024
 
 .PHONY: operations
 operations: ## run the commands of the documentation that use curl, openssl, Python and systemd, and the second judge of stores
 	@$(GOTEST) -tags programs -run '^(TestOperations|TestUnitsVerified|TestServeDocs|TestDocsPrograms|TestStoreJudge(|Agrees))$$' ./cmd/p20export
 
 # The packages that start goroutines, or whose values several use at the same time. -race costs
-# the others five to ten times as much and can find nothing in them. These tests compare bytes or
-# measure memory, which -race changes: with it, a sync.Pool loses things at random.
-RACE := ./capture/... ./cmd/p20export/... ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
-WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|TestRowsSchema
+# the others five to ten times as much and can find nothing in them. These tests read what is
+# printed, one command after the other, or measure memory, which -race changes: with it, a
+# sync.Pool loses things at random.
+RACE := ./capture/... ./cmd/p20export ./cmd/p20export/internal/{cli,logs,monitor,service,signals} ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
+WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge
 .PHONY: race
 race: ## run the tests of everything concurrent again with -race
 	@$(GOTEST) -race -skip '^($(WITHOUT_RACE))$$' $(RACE)

@@ -411,7 +411,7 @@ func heap() int64 {
 
 // Sources of 100,000 captures need far less than 64 MiB. So do 20,000 capture directories
 // whose first files come before the second ones.
-func TestMemory(t *testing.T) {
+func TestSourceMemory(t *testing.T) {
 	const many = 100_000
 	one := captured(t, "")
 	add := func(w *tar.Writer, name, content string) error {

@@ -176,7 +176,7 @@ var proxyModes = map[string][]string{
 	"fail": {"--on-store-failure", "fail"},
 }
 
-// TestProxyFaults makes every file-system call of a proxy for its store fail, one at a
+// TestProxyFaults makes the file-system calls of a proxy for its store fail, one at a
 // time. It checks that the client still gets every byte, that everything that the log
 // calls stored is whole, that nothing else looks whole, and that the next proxy or
 // recover completes the work.
@@ -184,13 +184,13 @@ func TestProxyFaults(t *testing.T) {
 	var cases atomic.Int64
 	t.Cleanup(func() {
 		t.Logf("%d faults", cases.Load())
-		if !t.Failed() && cases.Load() < 100 {
+		if !t.Failed() && cases.Load() < 50 {
 			t.Errorf("only %d faults", cases.Load())
 		}
 	})
 	for _, mode := range slices.Sorted(maps.Keys(proxyModes)) {
 		for _, on := range []string{"plain", "links", "only adding"} {
-			for _, kind := range slices.Sorted(maps.Keys(faultKinds)) {
+			for i, kind := range slices.Sorted(maps.Keys(faultKinds)) {
 				if !*allFaults && !(mode == "end" && slices.Contains(usualProxyFaults, on+" "+kind)) {
 					continue
 				}
@@ -199,7 +199,7 @@ func TestProxyFaults(t *testing.T) {
 					dir, a := realTemp(t), newUpstream(t)
 					judge := &keptStores{dir: filepath.Join(dir, "judged"), response: checkResponse}
 					defer judge.check(t)
-					for at := 1; ; at++ {
+					for at, step := sampled(i); ; at += step {
 						f := &faultyProxy{agent: a, store: filepath.Join(dir, fmt.Sprint(at), "store"), mode: proxyModes[mode], judge: judge, about: fmt.Sprintf("call %d", at)}
 						if !f.run(t, fileSystems[on], faultKinds[kind], at) {
 							break

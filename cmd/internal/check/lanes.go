@@ -18,7 +18,7 @@ var testLane = lane{name: "suites", does: "unit, property, script and golden tes
 var lanes = []lane{
 	{name: "race", does: "the tests of everything concurrent with -race", tools: []string{"cc"}},
 	testLane,
-	{name: "kills", does: "kills, faults and power loss, sampled; bytes changed one at a time; what a minute of streams uses", tools: []string{"python3"}},
+	{name: "kills", does: "kills, faults and power loss, sampled; bytes changed one at a time; what 20 seconds of streams use", tools: []string{"python3"}},
 	{name: "static", does: "format, modules, vet, staticcheck, a build for 32-bit Windows"},
 	{name: "postgres", does: "the log in a real PostgreSQL, serve behind a real nginx", tools: []string{"cc", "postgres", "nginx", "openssl"}},
 	{name: "judge", does: "Assay's own verifier on the same bundles", tools: []string{"cc", "cargo", "python3"}},
