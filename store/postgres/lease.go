@@ -18,11 +18,15 @@ const (
 	leaseCheck = time.Second
 	// leaseTimeout limits the time that the server has to answer.
 	leaseTimeout = 5 * time.Second
+	// leaseReturn is how long holders whose sessions were lost have to take their leases again,
+	// before a holder takes new ones.
+	leaseReturn = 5 * time.Second
 )
 
 // leases are advisory locks of one session. The server gives them back when the session ends,
 // so they end with the process. If the session is lost, another one takes them all again. A
-// lease that somebody else has by then is lost.
+// lease that somebody else has by then is lost. A server that restarts ends all sessions, so a
+// holder that comes back first leaves the others time before it takes new leases.
 type leases struct {
 	config config
 	lost   func(name string)
@@ -33,6 +37,8 @@ type leases struct {
 	closed bool
 	conn   *pgx.Conn // nil while there is no session
 	server session
+	// back is when the session began, if it replaced one that was lost.
+	back time.Time
 	// names has the leases, also while there is no session.
 	names map[string]bool
 }
@@ -76,6 +82,9 @@ func (c config) number(name string) int64 {
 
 // Take implements store.Leases.
 func (l *leases) Take(ctx context.Context, name string) (bool, error) {
+	if err := l.waitReturn(ctx); err != nil {
+		return false, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -98,6 +107,28 @@ func (l *leases) Take(ctx context.Context, name string) (bool, error) {
 		l.names[name] = true
 	}
 	return taken, nil
+}
+
+// waitReturn waits until the other holders had time to take their leases again.
+func (l *leases) waitReturn(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		wait := time.Until(l.back.Add(leaseReturn))
+		if l.closed || l.conn == nil {
+			wait = 0
+		}
+		l.mu.Unlock()
+		if wait <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.done:
+			return store.ErrClosed
+		}
+	}
 }
 
 // errNoSession reports that the session was lost and there is no other one yet.
@@ -208,6 +239,9 @@ func (l *leases) check(ctx context.Context) (lost []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn = conn
+	if l.server != (session{}) {
+		l.back = time.Now()
+	}
 	if err := l.identify(ctx); err != nil {
 		l.disconnect()
 		return nil, err

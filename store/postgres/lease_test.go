@@ -96,6 +96,27 @@ func TestPostgresLeasesAfterRestart(t *testing.T) {
 	}
 }
 
+// A holder that has a session again before the others does not take their leases.
+func TestPostgresLeasesReturn(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	url := s.schema()
+	open(t, url)
+	a, _ := holder(t, url, nil)
+	b, _ := holder(t, url, nil)
+	takes(t, a, true, "x")
+	a.mu.Lock() // a notices nothing
+	s.control(t, "kill")
+	for l := b; l.connected(t.Context()); {
+	}
+	s.start(t)
+	for l := b; !l.connected(t.Context()); {
+	}
+	a.mu.Unlock()
+	takes(t, b, false, "x")
+	takes(t, b, true, "y")
+}
+
 // TestPostgresLeasesLost ends the session of a holder, and another one takes one of its leases.
 func TestPostgresLeasesLost(t *testing.T) {
 	t.Parallel()
