@@ -188,13 +188,6 @@ var usualStoreFaults = []string{"plain change EIO", "plain ENOSPC on", "plain sy
 // captures fail, one at a time. It checks that nothing is lost and nothing only looks
 // whole, and that the same command run again completes the work.
 func TestStoreFaults(t *testing.T) {
-	var cases atomic.Int64
-	t.Cleanup(func() {
-		t.Logf("%d faults", cases.Load())
-		if !t.Failed() && cases.Load() < 150 {
-			t.Errorf("only %d faults", cases.Load())
-		}
-	})
 	commands := changing(t)
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, on := range slices.Sorted(maps.Keys(fileSystems)) {
@@ -202,13 +195,14 @@ func TestStoreFaults(t *testing.T) {
 				continue // these commands remove or lock files
 			}
 			for i, kind := range slices.Sorted(maps.Keys(faultKinds)) {
-				if !*allFaults && !slices.Contains(usualStoreFaults, on+" "+kind) {
-					continue
+				if !*allFaults && !slices.Contains(usualStoreFaults, on+" "+kind) || name == "prune" && kind == "half" {
+					continue // prune writes no content
 				}
 				t.Run(name+" "+on+" "+kind, func(t *testing.T) {
 					t.Parallel()
 					dir := realTemp(t)
 					judge := &keptStores{dir: filepath.Join(dir, "judged")}
+					faults := 0
 					for at, step := sampled(i); !t.Failed(); at += step {
 						c := &changed{commands[name], filepath.Join(dir, fmt.Sprint(at)), fmt.Sprintf("call %d", at), judge}
 						if !c.run(t, fileSystems[on], faultKinds[kind], at) {
@@ -217,7 +211,11 @@ func TestStoreFaults(t *testing.T) {
 						if err := os.RemoveAll(c.store); err != nil {
 							t.Fatal(err)
 						}
-						cases.Add(1)
+						faults++
+					}
+					t.Logf("%d faults", faults)
+					if faults == 0 && !*allFaults {
+						t.Error("no call failed")
 					}
 					judge.check(t)
 				})
