@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // checkName returns an error if name is not a single path element.
@@ -92,11 +93,7 @@ func errReplaced(dir *os.Root, name string) error {
 
 // lstat returns the FileInfo of a file, which may be a symbolic link. Unlike the methods of
 // os.Root, it repeats a call that a signal interrupts.
-func lstat(dir *os.Root, name string) (fs.FileInfo, error) {
-	for {
-		info, err := dir.Lstat(name)
-		if !errors.Is(err, syscall.EINTR) {
-			return info, err
-		}
-	}
+func lstat(dir *os.Root, name string) (info fs.FileInfo, err error) {
+	err = atomicfile.Retry(func() error { info, err = dir.Lstat(name); return err })
+	return info, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,9 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	}
 	settings.Captures, settings.Log, settings.Observer = store.Root, log, o
 	p, err := proxy.New(settings)
-	if err != nil {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return unusable(err)
+	} else if err != nil {
 		return err
 	}
 	d := daemon{

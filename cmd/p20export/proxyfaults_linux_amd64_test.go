@@ -191,7 +191,7 @@ func TestProxyFaults(t *testing.T) {
 	for _, mode := range slices.Sorted(maps.Keys(proxyModes)) {
 		for _, on := range []string{"plain", "links", "only adding"} {
 			for i, kind := range slices.Sorted(maps.Keys(faultKinds)) {
-				if !*allFaults && !(mode == "end" && slices.Contains(usualProxyFaults, on+" "+kind)) {
+				if !isTried(on, kind, usualProxyFaults) || !*allFaults && mode != "end" {
 					continue
 				}
 				t.Run(mode+" "+on+" "+kind, func(t *testing.T) {
@@ -235,6 +235,22 @@ func TestProxyFullAtStart(t *testing.T) {
 	}
 	if before, _, _ := strings.Cut(r.log, `"msg":"listening"`); !strings.Contains(before, "the store cannot be written") {
 		t.Error(r.log)
+	}
+}
+
+// A directory of captures that fails is not a mistake on the command line.
+func TestProxyBrokenAtStart(t *testing.T) {
+	t.Parallel()
+	store, a := realTemp(t), newUpstream(t)
+	r := a.proxy(t, a.proxyArguments(store), func(_ int, c testkit.Call) testkit.Fault {
+		if !strings.HasPrefix(c.Path, store+"/") {
+			return testkit.Fault{}
+		}
+		return testkit.Fault{Err: syscall.EIO}
+	}, ignoreCall)
+	const next = "next: name a directory that p20export may create or write to"
+	if r.status != int(render.Failed) || !strings.Contains(r.log, "cannot serve: --captures: cannot read "+store+"/") || !strings.Contains(r.log, next) || strings.Contains(r.log, "--help") {
+		t.Errorf("exit status %d\n%s", r.status, r.log)
 	}
 }
 

@@ -56,9 +56,14 @@ func (fl *recordingFlags) settings(reserved ...string) (map[string]string, error
 func (fl *recordingFlags) open() (*service.Store, error) {
 	s, err := service.OpenStore(fl.dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --captures: %w\nnext: name a directory that p20export may create or write to", errServe, err)
+		return nil, unusable(err)
 	}
 	return s, nil
+}
+
+// unusable returns the error for a directory of captures that cannot be used.
+func unusable(err error) error {
+	return fmt.Errorf("%w: --captures: %w\nnext: name a directory that p20export may create or write to", errServe, err)
 }
 
 // openLog opens the log of a server.

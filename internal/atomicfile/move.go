@@ -23,8 +23,27 @@ func MoveIn(root *os.Root, from, to string) (left bool, err error) {
 		return false, err
 	}
 	defer dir.Close()
-	rename := func(from, to string) error { return renameNewIn(dir, from, to) }
-	return mover{rename, root.Link, root.Remove, root.Lstat, root.Rename}.move(from, to)
+	return mover{
+		renameNew: func(from, to string) error { return renameNewIn(dir, from, to) },
+		link:      func(from, to string) error { return Retry(func() error { return root.Link(from, to) }) },
+		remove:    root.Remove,
+		lstat: func(name string) (info fs.FileInfo, err error) {
+			err = Retry(func() error { info, err = root.Lstat(name); return err })
+			return info, err
+		},
+		rename: func(from, to string) error { return Retry(func() error { return root.Rename(from, to) }) },
+	}.move(from, to)
+}
+
+// Retry repeats a call that a signal interrupts. On file systems such as NFS and FUSE any
+// call can be interrupted. Most functions of package os repeat it themselves, but the
+// methods Link, Lstat and Rename of os.Root do not in Go 1.26.
+func Retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }
 
 // mover has the functions of the system that move uses. The function renameNew must fail

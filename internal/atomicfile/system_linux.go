@@ -27,28 +27,18 @@ func canLink(dir *os.File) bool {
 // link gives a file without a name the name to. It fails if to exists.
 func link(f *os.File, to string) error {
 	from := descriptor(f)
-	err := retry(func() error { return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW) })
+	err := Retry(func() error { return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW) })
 	if err != nil {
 		return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
 	}
 	return nil
 }
 
-// retry repeats a system call that a signal has interrupted, as package os does. On file
-// systems such as NFS and FUSE any call can be interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // renameNew renames a file. It fails if to exists.
 func renameNew(from, to string) error {
-	err := retry(func() error { return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE) })
+	err := Retry(func() error { return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE) })
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
@@ -58,7 +48,7 @@ func renameNew(from, to string) error {
 // renameNewIn is renameNew for names in an open directory.
 func renameNewIn(dir *os.File, from, to string) error {
 	fd := int(dir.Fd())
-	err := retry(func() error { return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE) })
+	err := Retry(func() error { return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE) })
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
@@ -67,7 +57,7 @@ func renameNewIn(dir *os.File, from, to string) error {
 
 // renameExchange exchanges the names of two files.
 func renameExchange(a, b string) error {
-	err := retry(func() error { return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) })
+	err := Retry(func() error { return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) })
 	if err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 	}
@@ -90,7 +80,7 @@ func syncFileSystem(dir *os.File) error {
 	if !slices.Contains(synced, int64(info.Type)) || !syncfsReports() {
 		return errors.ErrUnsupported
 	}
-	return retry(func() error { return unix.Syncfs(int(dir.Fd())) })
+	return Retry(func() error { return unix.Syncfs(int(dir.Fd())) })
 }
 
 // syncfsReports reports whether syncfs returns the errors of writing files, as it does

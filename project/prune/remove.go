@@ -90,7 +90,7 @@ func (p *pruner) remove(d capture.Directory, names []string) error {
 	rel := d.Rel
 	if d.State != capture.Removed {
 		rel = filepath.Join(filepath.Dir(d.Rel), atomicfile.TemporaryName())
-		if err := p.root.Rename(d.Rel, rel); err != nil {
+		if err := atomicfile.Retry(func() error { return p.root.Rename(d.Rel, rel) }); err != nil {
 			return err
 		}
 		if err := p.sync(filepath.Dir(rel)); err != nil {
