@@ -56,3 +56,38 @@ func TestSQLiteLocked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSQLiteReclaimLocked lets Reclaim wait for another connection, as an append does.
+func TestSQLiteReclaimLocked(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	if err := prepare(path, true); err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDatabase(t.Context(), path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	other, err := sql.Open("sqlite", readWrite.dsn(path, busy(maxWait)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	tx, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*busyWait)
+	defer cancel()
+	if err := d.reclaim(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while it is locked: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.reclaim(t.Context()); err != nil {
+		t.Errorf("after it was unlocked: %v", err)
+	}
+}

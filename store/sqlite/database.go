@@ -189,7 +189,10 @@ func (d *database) reclaim(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, `PRAGMA incremental_vacuum`); err != nil {
+	if err := until(ctx, func() error {
+		_, err := conn.ExecContext(ctx, `PRAGMA incremental_vacuum`)
+		return err
+	}); err != nil {
 		return err
 	}
 	return until(ctx, func() error {
