@@ -41,7 +41,7 @@ build: $(BIN) ## build the program into .build/
 $(BIN): $(SOURCES)
 	@command -v $(GO) >/dev/null || { echo "make: Go 1.26 or newer is needed: https://go.dev/dl/" >&2; exit 1; }
 	@mkdir -p $(BUILD)
-	@$(GO) build -o $@ ./cmd/p20export
+	@$(GO) build -trimpath -o $@ ./cmd/p20export
 
 .PHONY: release $(RELEASE) $(HELLO)
 release: $(RELEASE) ## build the release (static, stripped) into .build/release/, and check its size
