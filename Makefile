@@ -154,12 +154,13 @@ operations: ## run the commands of the documentation that use curl, openssl, Pyt
 # The packages that start goroutines, or whose values several use at the same time. -race costs
 # the others five to ten times as much and can find nothing in them. These tests read what is
 # printed, one command after the other, or measure memory, which -race changes: with it, a
-# sync.Pool loses things at random.
+# sync.Pool loses things at random. These scripts do one thing after the other, too.
 RACE := ./capture/... ./cmd/p20export ./cmd/p20export/internal/{cli,logs,monitor,service,signals} ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
-WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge
+WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge|TestUnwritableOutput|TestFreezeDecidesFirst|TestReadsOnce
+SCRIPTS_WITHOUT_RACE := assay|assay-bundle|compact|compact_snapshot|compare|diff|discover|explain|folded|freeze|hostile|import|inspect|inspect-messages|lacking|lineage|lint|log-cat|log-restore|log-usage|misplaced|opaque|other-run|outside|refusals|report|schema|stack-traces|usage|validate|validate-formats
 .PHONY: race
 race: ## run the tests of everything concurrent again with -race
-	@$(GOTEST) -race -skip '^($(WITHOUT_RACE))$$' $(RACE)
+	@$(GOTEST) -race -skip '^($(WITHOUT_RACE))$$|^TestScripts$$/^($(SCRIPTS_WITHOUT_RACE))$$' $(RACE)
 
 .PHONY: live
 live: harness-adk ## capture every scenario again from the real ADK middleware
