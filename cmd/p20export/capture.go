@@ -117,6 +117,8 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, urlError("--from", fl.from)
 	case isURL(fl.request):
 		return client.Settings{}, urlError("--request", fl.request)
+	case isURL(fl.input):
+		return client.Settings{}, fmt.Errorf("--input %s is a URL; name the file with the request to post", finding.QuoteURL(fl.input))
 	case fl.from == "" && !isEndpoint(args[0]):
 		return client.Settings{}, notEndpoint(args[0])
 	case fl.from == "" && fl.request != "":

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
@@ -44,6 +45,7 @@ func checkNewFile(out string) error {
 		return nil
 	case out == "":
 		return errors.New("-o is empty")
+	case isURL(out):
 	case name == "" || err == nil && info.IsDir():
 		return fmt.Errorf("-o %s is a directory; give the name of a file in it", finding.Quote(out))
 	}
@@ -51,6 +53,9 @@ func checkNewFile(out string) error {
 }
 
 func checkIn(flag, path, dir string) error {
+	if isURL(path) {
+		return fmt.Errorf("%s %s is a URL, not a path", flag, finding.QuoteURL(path))
+	}
 	err := capture.CheckOutside(dir)
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {
 		if isSame(path, in.Capture) {
@@ -102,7 +107,7 @@ func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
 // isURL reports whether an argument looks like a URL and is not the path of an existing file.
 func isURL(arg string) bool {
 	_, err := os.Lstat(arg)
-	return err != nil && strings.Contains(arg, "://")
+	return err != nil && cli.LooksLikeURL(arg)
 }
 
 // checkFiles returns an error if an argument is a URL: a file is needed.
@@ -129,7 +134,7 @@ func checkURL(arg string) error {
 	if !isURL(arg) {
 		return nil
 	}
-	return fmt.Errorf("%s is a URL, not a capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))
+	return fmt.Errorf("%s is a URL, not a capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.QuoteURL(arg))
 }
 
 // checkFreezing checks arguments before anything is written. It returns an error if two

@@ -23,7 +23,7 @@ import (
 func openInputs(cmd *cobra.Command, b *cli.Batch, args []string) (*inputs.Source, error) {
 	switch {
 	case b.List != "":
-		if isArchive(b.List) {
+		if isArchive(b.List) && !isURL(b.List) {
 			return nil, fmt.Errorf("--from-list %s has the name of an archive; read it with --from-tar", finding.Quote(b.List))
 		}
 		src, err := inputs.OpenList(cmd.Context(), b.List)
@@ -63,7 +63,7 @@ func batchFileError(flag, path string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("--%s %s is a directory; give it as an argument instead", flag, finding.Escape(path))
 	case isURL(path):
-		return fmt.Errorf("--%s %s is a URL; download it and name the file", flag, finding.Quote(path))
+		return fmt.Errorf("--%s %s is a URL; download it and name the file", flag, finding.QuoteURL(path))
 	}
 	return inputError(err)
 }

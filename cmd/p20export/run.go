@@ -55,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	for line := range strings.Lines("p20export: " + finding.ErrorText(err) + "\n") {
+	for line := range strings.Lines("p20export: " + cli.HideURLs(finding.ErrorText(err), args) + "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}

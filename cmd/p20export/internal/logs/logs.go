@@ -38,9 +38,14 @@ func Parse(text string) (Address, error) {
 
 func parseFile(file string) (Address, error) {
 	if rest, ok := strings.CutPrefix(file, "//"); ok && !strings.HasPrefix(rest, "/") {
+		if strings.ContainsAny(rest, "@?#") {
+			rest = "FILE" // it can contain a password
+		}
 		return Address{}, fmt.Errorf("sqlite:// has a host; write sqlite:%s for a file in the working directory", finding.Escape(rest))
 	}
 	switch {
+	case strings.Contains(file, "://"):
+		return Address{}, errors.New("sqlite: is followed by a URL; write sqlite:FILE, or postgres://USER@HOST/DATABASE without sqlite:")
 	case file == "":
 		return Address{}, errors.New("sqlite: without a file; write sqlite:FILE")
 	case strings.HasPrefix(file, ":"):
