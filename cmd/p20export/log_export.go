@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/transfer"
 )
 
@@ -73,13 +76,10 @@ one with the same bytes counts as written.
 		if after > t.Last {
 			return f.failed(fmt.Errorf("thread %s has no position %d; its last is %d", finding.Quote(t.Thread), after, t.Last))
 		}
-		var row transfer.ExportRow
+		row := exportThread(cmd, log, t, out, after)
 		results := cmd.OutOrStdout()
 		if out == "-" {
 			results = cmd.ErrOrStderr()
-			row = transfer.Export(cmd.Context(), log, t.Key, cmd.OutOrStdout(), after)
-		} else {
-			row = transfer.ExportFile(cmd.Context(), log, t.Key, out, after)
 		}
 		p := render.New(results, *format, build.Tool())
 		if err := interrupted(cmd); err != nil {
@@ -89,4 +89,35 @@ one with the same bytes counts as written.
 		return p.Close(render.StatusOf(row.Verdict).Err())
 	}
 	return cmd
+}
+
+// exportThread writes a thread to a file, or to standard output, and shows the progress.
+func exportThread(cmd *cobra.Command, log store.Log, t store.Thread, out string, after int64) transfer.ExportRow {
+	shown, progress := render.NewExportProgress(cmd.ErrOrStderr(), cmd.OutOrStdout(), out, t.Last-after)
+	defer shown.End()
+	log = watchedLog{log, func(position int64) { progress(position - after) }}
+	if out == "-" {
+		return transfer.Export(cmd.Context(), log, t.Key, cmd.OutOrStdout(), after)
+	}
+	return transfer.ExportFile(cmd.Context(), log, t.Key, out, after)
+}
+
+// watchedLog is a log that reports the positions of the entries that are read from it.
+type watchedLog struct {
+	store.Log
+	read func(position int64)
+}
+
+// Read implements store.Log.
+func (l watchedLog) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		for e, err := range l.Log.Read(ctx, key, after) {
+			if err == nil {
+				l.read(e.Position)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }

@@ -140,6 +140,28 @@ func NewImportProgress(w io.Writer, artifacts int) (*Progress, func(int)) {
 	}
 }
 
+// NewExportProgress shows how many of a number of entries were written to file, or to out if that
+// is -. The returned function reports the number written so far; there can be more, if a log grows
+// meanwhile. If the entries appear on a terminal themselves, the line is not shown.
+func NewExportProgress(w, out io.Writer, file string, entries int64) (*Progress, func(int64)) {
+	name := "writing " + finding.Escape(filepath.Base(file))
+	if file == "-" {
+		name = "writing standard output"
+	}
+	var written atomic.Int64
+	p := &Progress{w: w, started: time.Now()}
+	p.position = func() (int64, int64) { return 0, 0 }
+	p.text = func() string { // entries are many, so that a line is only made when it is shown
+		done := written.Load()
+		total := humanize.Grouped(max(done, entries))
+		return fmt.Sprintf("%s: %s of %s entries, %s", name, humanize.Grouped(done), total, time.Since(p.started).Round(time.Second))
+	}
+	if file != "-" || !text.IsTerminal(out) {
+		p.start()
+	}
+	return p, written.Store
+}
+
 // DiscoveryProgress shows how many scenarios have ended, and how much of the current
 // response was captured.
 type DiscoveryProgress struct {
