@@ -95,7 +95,9 @@ func TestClosedOutputEvidence(t *testing.T) {
 	for _, redirect := range []string{">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"} {
 		out := filepath.Join(dir, strings.ReplaceAll(redirect, "&", ""))
 		cmd := exec.Command("sh", "-c", `exec "$0" freeze "$1" -o "$2" `+redirect, program(t).Path, committedCapture, out)
-		_ = cmd.Run()
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%s: %v", redirect, err)
+		}
 		entries, err := os.ReadDir(filepath.Join(dir, "good"))
 		if err != nil || len(entries) != 3 {
 			t.Fatalf("%d files, %v", len(entries), err)
@@ -103,6 +105,32 @@ func TestClosedOutputEvidence(t *testing.T) {
 		for _, e := range entries {
 			if want, got := testkit.Read(t, filepath.Join(dir, "good", e.Name())), testkit.Read(t, filepath.Join(out, e.Name())); !bytes.Equal(got, want) {
 				t.Errorf("%s: %s has %d bytes, want %d", redirect, e.Name(), len(got), len(want))
+			}
+		}
+	}
+}
+
+// The exit status with a closed descriptor is that of the command, as with /dev/null: nothing that
+// a program can ask the system tells the two apart (see docs/stability.md).
+func TestClosedOutputStatus(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	testkit.Write(t, bad, "{}")
+	for _, test := range []struct {
+		status int
+		args   []string
+	}{
+		{exitDone, []string{"version"}},
+		{exitDone, []string{"inspect", committedCapture}},
+		{exitNegative, []string{"validate", bad, "--format", "sarif"}},
+		{exitUsage, []string{"validate"}},
+		{exitFailed, []string{"inspect", bad + ".none"}},
+	} {
+		for _, redirect := range []string{">&-", "<&- >&-", ">&- 2>&-", "1<>/dev/null"} {
+			cmd := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirect, program(t).Path}, test.args...)...)
+			_ = cmd.Run()
+			if got := cmd.ProcessState.ExitCode(); got != test.status {
+				t.Errorf("%q %s: exit status %d, want %d", test.args, redirect, got, test.status)
 			}
 		}
 	}
