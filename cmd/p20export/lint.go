@@ -7,7 +7,7 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/project/lint"
 )
 
@@ -47,11 +47,11 @@ captures have been checked, and nothing if interrupted.
   p20export lint --protocol 0.x old.ndjson`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
-	cmd.Flags().StringVar(&protocol, "protocol", string(sequence.V1), "rules of AG-UI `1.0|0.x`: of the client 1.0.0, or of the client 0.0.59")
+	cmd.Flags().StringVar(&protocol, "protocol", string(event.V1), "rules of AG-UI `1.0|0.x`: of the client 1.0.0, or of the client 0.0.59")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
-	cli.Complete(cmd, "protocol", string(sequence.V1), string(sequence.V0))
+	cli.Complete(cmd, "protocol", string(event.V1), string(event.V0))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		rules, err := sequence.ParseProtocol(protocol)
+		rules, err := event.ParseProtocol(protocol)
 		if err != nil {
 			return fmt.Errorf("unknown protocol %q: %w", protocol, err)
 		}

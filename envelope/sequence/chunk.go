@@ -3,6 +3,7 @@ package sequence
 import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event"
 )
 
 // fault identifies a fault of a chunk, to report a stream of equal ones once.
@@ -40,7 +41,7 @@ func (c *Checker) chunkFault(e *envelope.Event, f *chunk.Fault) {
 	}
 	tag, _ := e.Get("subagentRunId")
 	this := fault{f.Reason, f.Key, string(tag.Raw[:min(len(tag.Raw), chunk.MaxStreamBytes)])}
-	if rule == "" || rule == "G27" && c.protocol == V0 || c.faulty[e.Type] == this {
+	if rule == "" || rule == "G27" && c.protocol == event.V0 || c.faulty[e.Type] == this {
 		return
 	}
 	if c.faulty == nil {

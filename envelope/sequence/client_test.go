@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
-	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/internal/eventnames"
 )
 
@@ -18,7 +18,7 @@ import (
 const seed = 17
 
 // first returns the index of the first event of a stream that breaks a rule, or -1.
-func first(t testing.TB, p sequence.Protocol, events []string) (index int, text string) {
+func first(t testing.TB, p event.Protocol, events []string) (index int, text string) {
 	t.Helper()
 	found := check(t, p, events...)
 	if len(found) == 0 {
@@ -34,10 +34,10 @@ func first(t testing.TB, p sequence.Protocol, events []string) (index int, text 
 
 // known returns the events that the client's verifier sees: it drops those of other types
 // before, and 1.0.0 converts THINKING events.
-func known(t testing.TB, p sequence.Protocol, events []string) (list []string) {
+func known(t testing.TB, p event.Protocol, events []string) (list []string) {
 	t.Helper()
 	for i, text := range events {
-		if e := read(t, i, text); eventnames.IsReleased(e.Type) && (p == sequence.V0 || !strings.HasPrefix(e.Type, "THINKING_")) {
+		if e := read(t, i, text); eventnames.IsReleased(e.Type) && (p == event.V0 || !strings.HasPrefix(e.Type, "THINKING_")) {
 			list = append(list, text)
 		}
 	}
@@ -47,16 +47,16 @@ func known(t testing.TB, p sequence.Protocol, events []string) (list []string) {
 // The first breach of a stream is at the event that the client refuses.
 func TestClientFirstBreach(t *testing.T) {
 	j := judge.Start(t)
-	firstBreach(t, sequence.V1, judge.Generator{With: judge.UnknownTypes}, j.Verify)
+	firstBreach(t, event.V1, judge.Generator{With: judge.UnknownTypes}, j.Verify)
 }
 
 // The same is true of the last client of AG-UI 0.x.
 func TestClientFirstBreachOfLast(t *testing.T) {
 	j := judge.Start(t)
-	firstBreach(t, sequence.V0, judge.Generator{With: judge.UnknownTypes | judge.Legacy}, j.VerifyLast)
+	firstBreach(t, event.V0, judge.Generator{With: judge.UnknownTypes | judge.Legacy}, j.VerifyLast)
 }
 
-func firstBreach(t *testing.T, p sequence.Protocol, g judge.Generator, verify func([]string) (int, string)) {
+func firstBreach(t *testing.T, p event.Protocol, g judge.Generator, verify func([]string) (int, string)) {
 	t.Helper()
 	refused := 0
 	n := judge.Streams(5000)
@@ -87,7 +87,7 @@ func TestClientVectorsOfLast(t *testing.T) {
 	j := judge.Start(t)
 	n := 0
 	for _, v := range vectors(t) {
-		if !slices.Contains(v.Protocols, sequence.V0) || v.File == "form" {
+		if !slices.Contains(v.Protocols, event.V0) || v.File == "form" {
 			continue
 		}
 		n++
@@ -109,7 +109,7 @@ func TestClientVectors(t *testing.T) {
 	j := judge.Start(t)
 	n := 0
 	for _, v := range vectors(t) {
-		if !slices.Contains(v.Protocols, sequence.V1) || v.File == "form" { // the client refuses those because of their form
+		if !slices.Contains(v.Protocols, event.V1) || v.File == "form" { // the client refuses those because of their form
 			continue
 		}
 		n++

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -157,7 +158,7 @@ func (c *Checker) proceed(e *envelope.Event, k *kind, tag owner, ends bool) {
 
 // checks reports whether the protocol has rules on what may be open. In AG-UI 0.x there
 // are none for reasoning.
-func (c *Checker) checks(k *kind) bool { return c.protocol == V1 || k.opens != "G16" }
+func (c *Checker) checks(k *kind) bool { return c.protocol != event.V0 || k.opens != "G16" }
 
 // opened is something that is open.
 type opened struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/sequence"
 )
 
@@ -13,7 +14,7 @@ func ExampleChecker() {
 {"type":"TEXT_MESSAGE_START","messageId":"m1"}
 {"type":"TEXT_MESSAGE_CONTENT","messageId":"m2","delta":"Hello"}
 {"type":"RUN_FINISHED","threadId":"t","runId":"r"}`
-	checker := sequence.New(sequence.Options{Protocol: sequence.V1})
+	checker := sequence.New(sequence.Options{Protocol: event.V1})
 	for line := range strings.Lines(stream) {
 		e, err := envelope.ReadEvent([]byte(strings.TrimSpace(line)))
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/sequence"
 )
 
@@ -17,14 +18,14 @@ func FuzzChecker(f *testing.F) {
 			for _, text := range v.events() {
 				stream.WriteString(text + "\n")
 			}
-			f.Add(stream.Bytes(), v.Protocols[0] == sequence.V1)
+			f.Add(stream.Bytes(), v.Protocols[0] == event.V1)
 		}
 	}
 	f.Add([]byte("x\n{\"type\":\"RUN_FINISHED\"}"), true)
 	f.Fuzz(func(t *testing.T, stream []byte, v1 bool) {
-		p := sequence.V0
+		p := event.V0
 		if v1 {
-			p = sequence.V1
+			p = event.V1
 		}
 		c := sequence.New(sequence.Options{Protocol: p})
 		for line := range bytes.Lines(stream) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
 )
@@ -91,7 +92,7 @@ func (c *Checker) finish(e *envelope.Event) {
 		{toolCall.noun, toolCall.noun + "s", c.openEntities(toolCall)},
 		{"subagent", "subagents", c.openSubagents()},
 	} {
-		if n := len(kind.open); n > 0 && (kind.noun != reasoningMessage.noun && kind.noun != reasoningSpan.noun || c.protocol == V1) {
+		if n := len(kind.open); n > 0 && (kind.noun != reasoningMessage.noun && kind.noun != reasoningSpan.noun || c.protocol != event.V0) {
 			c.breach(e, "G23", noPlace(), "", "RUN_FINISHED leaves %s open: %s", counted(n, kind.noun, kind.nouns), listOpened(kind.open))
 		}
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -31,7 +32,7 @@ func (c *Checker) tagOf(e *envelope.Event) owner {
 	if v.Kind != envelope.NullValue {
 		return ownerOf(v)
 	}
-	if c.protocol == V0 && e.Type != c.origin.Type { // 0.x omitted it from what chunks stand for
+	if c.protocol == event.V0 && e.Type != c.origin.Type { // 0.x omitted it from what chunks stand for
 		return owner{}
 	}
 	if at, _ := c.origin.Get("subagentRunId"); at.Kind == envelope.NullValue && !c.tagged {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
-	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -34,7 +34,7 @@ func same(a, b finding.Finding) bool { return cmp.Equal(a, b) }
 // The breaches of the beginning of a stream are the beginning of its breaches.
 func TestPrefixes(t *testing.T) {
 	streams(t, 100, func(r *rand.Rand, events []string) {
-		for _, p := range sequence.Protocols() {
+		for _, p := range event.Protocols() {
 			all := check(t, p, events...)
 			n := r.IntN(len(events) + 1)
 			part := check(t, p, events[:n]...)
@@ -53,12 +53,12 @@ func TestRunsAreIndependent(t *testing.T) {
 		both := slices.Concat(before, []string{`{"type":"RUN_ERROR","message":"why"}`, started}, events)
 		offset := len(before) + 2
 		var alone, joined []string
-		for _, f := range check(t, sequence.V1, append([]string{started}, events...)...) {
+		for _, f := range check(t, event.V1, append([]string{started}, events...)...) {
 			if *f.EventIndex > 0 {
 				alone = append(alone, f.Rule)
 			}
 		}
-		for _, f := range check(t, sequence.V1, both...) {
+		for _, f := range check(t, event.V1, both...) {
 			if *f.EventIndex >= offset {
 				joined = append(joined, f.Rule)
 			}
@@ -79,7 +79,7 @@ func TestFindingsArePlaced(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	streams(t, 200, func(_ *rand.Rand, events []string) {
-		for _, p := range sequence.Protocols() {
+		for _, p := range event.Protocols() {
 			last := 0
 			for _, f := range check(t, p, events...) {
 				at := *f.EventIndex

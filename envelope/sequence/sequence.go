@@ -25,48 +25,27 @@ package sequence
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
 )
 
-// Protocol is a version of the rules.
-type Protocol string
-
-// The versions of the rules.
-const (
-	// V1 are the rules of AG-UI 1.0, as the reference client 1.0.0 enforces them.
-	V1 Protocol = "1.0"
-	// V0 are the rules of AG-UI 0.x, as its last client, 0.0.59, enforces them.
-	V0 Protocol = "0.x"
-)
-
-// Protocols returns the versions of the rules.
-func Protocols() []Protocol { return []Protocol{V1, V0} }
-
-// ParseProtocol returns the protocol named s.
-func ParseProtocol(s string) (Protocol, error) {
-	switch p := Protocol(s); p {
-	case V1, V0:
-		return p, nil
-	}
-	return "", errors.New("the protocols are 1.0 and 0.x")
-}
-
 // Options are the settings of a Checker.
 type Options struct {
-	// Protocol is the version of the rules. The default is V1.
-	Protocol Protocol
+	// Protocol is the version of the rules. The default is event.V1. Under event.Auto,
+	// each run is checked by the version that its RUN_STARTED declares.
+	Protocol event.Protocol
 }
 
 // A Checker checks the events of one stream, in order. It reports every breach of a
 // rule, and after a breach it continues with the state that the producer most likely
 // had in mind, so that one mistake is reported once.
 type Checker struct {
-	protocol Protocol
+	protocol event.Protocol // of the current run
+	auto     bool           // RUN_STARTED chooses the protocol
 	// maxIDs and maxBytes are MaxIDs and MaxIDBytes, except in tests.
 	maxIDs, maxBytes int
 
@@ -99,11 +78,14 @@ type run struct {
 }
 
 // New returns a Checker for a stream. It panics if there are no rules for the protocol;
-// ParseProtocol returns an error instead.
+// event.ParseProtocol returns an error instead.
 func New(o Options) *Checker {
-	c := &Checker{protocol: cmp.Or(o.Protocol, V1), maxIDs: MaxIDs, maxBytes: MaxIDBytes}
-	if _, err := ParseProtocol(string(c.protocol)); err != nil {
+	c := &Checker{protocol: cmp.Or(o.Protocol, event.V1), maxIDs: MaxIDs, maxBytes: MaxIDBytes}
+	if _, err := event.ParseProtocol(string(c.protocol)); err != nil {
 		panic("sequence: there is no protocol " + string(c.protocol) + "; " + err.Error())
+	}
+	if c.protocol == event.Auto {
+		c.protocol, c.auto = event.Current, true
 	}
 	return c
 }
@@ -118,7 +100,12 @@ func (c *Checker) Event(e *envelope.Event) []finding.Finding {
 	if !eventnames.IsReleased(e.Type) {
 		return nil
 	}
-	if c.protocol == V0 && isThinking(e) {
+	if c.auto && e.Type == eventnames.RunStarted {
+		declared, _ := e.Get("protocolVersion")
+		version, _ := declared.Text()
+		c.protocol, _ = event.Declared(version)
+	}
+	if c.protocol == event.V0 && isThinking(e) {
 		c.endChunks(e)
 	}
 	e = c.upgrade(e)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 )
@@ -22,7 +23,7 @@ const (
 // The findings have the code, the place and the text of the breach.
 func TestFindings(t *testing.T) {
 	for _, test := range []struct {
-		protocol sequence.Protocol
+		protocol event.Protocol
 		event    string
 		after    string // the events before it, in the run
 		want     string // rule, code, pointer, offset, text
@@ -139,13 +140,13 @@ func TestEnd(t *testing.T) {
 }
 
 func TestParseProtocol(t *testing.T) {
-	for _, p := range sequence.Protocols() {
-		if got, err := sequence.ParseProtocol(string(p)); got != p || err != nil {
+	for _, p := range event.Protocols() {
+		if got, err := event.ParseProtocol(string(p)); got != p || err != nil {
 			t.Errorf("%s is %q, %v", p, got, err)
 		}
 	}
 	for _, s := range []string{"", "1", "1.0.0", "0.0.59"} {
-		if p, err := sequence.ParseProtocol(s); err == nil {
+		if p, err := event.ParseProtocol(s); err == nil {
 			t.Errorf("%q is %q", s, p)
 		}
 	}
@@ -154,7 +155,7 @@ func TestParseProtocol(t *testing.T) {
 // New panics if there are no rules for the protocol.
 func TestNew(t *testing.T) {
 	defer func() {
-		if got, want := recover(), "sequence: there is no protocol 0.0.58; the protocols are 1.0 and 0.x"; got != want {
+		if got, want := recover(), "sequence: there is no protocol 0.0.58; the protocols are auto, 0.x, 1.0, 1.1 and draft"; got != want {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}()
@@ -292,7 +293,7 @@ func TestChunkLimits(t *testing.T) {
 			}
 			events = append(events, finished, finished, started, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`)
 			want = append(want, fmt.Sprintf("%d G2", len(events)-3), fmt.Sprintf("%d G24", len(events)-1))
-			found := check(t, sequence.V1, events...)
+			found := check(t, event.V1, events...)
 			if diff := cmp.Diff(want, breaches(found)); diff != "" || test.over != finding.Has(found, finding.SequenceUnchecked) {
 				t.Errorf("%s: %.500v", diff, found)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
 )
@@ -43,7 +44,7 @@ func (t *thinking) idOf(e *envelope.Event) string {
 // and any other event unchanged. The ids outlive a run.
 func (c *Checker) upgrade(e *envelope.Event) *envelope.Event {
 	t := &c.thinking
-	if c.protocol != V1 || !isThinking(e) {
+	if c.protocol == event.V0 || !isThinking(e) {
 		return e
 	}
 	t.upgraded = *e

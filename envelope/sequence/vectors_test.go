@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 )
@@ -20,7 +21,7 @@ import (
 type vector struct {
 	File      string `json:"-"`
 	Name      string
-	Protocols []sequence.Protocol
+	Protocols []event.Protocol
 	Events    []json.RawMessage
 	Breaches  []struct {
 		Event int
@@ -45,6 +46,10 @@ func vectors(t testing.TB) (all []vector) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, v := range list {
+			// AG-UI 1.1 and the draft have all rules of 1.0.
+			if slices.Contains(v.Protocols, event.V1) {
+				v.Protocols = append(v.Protocols, event.V1Minor1, event.Draft)
+			}
 			v.File = strings.TrimSuffix(filepath.Base(file), ".json")
 			all = append(all, v)
 		}
@@ -67,7 +72,7 @@ func read(t testing.TB, i int, text string) *envelope.Event {
 }
 
 // check returns the findings about a stream.
-func check(t testing.TB, p sequence.Protocol, events ...string) (found []finding.Finding) {
+func check(t testing.TB, p event.Protocol, events ...string) (found []finding.Finding) {
 	t.Helper()
 	c := sequence.New(sequence.Options{Protocol: p})
 	for i, text := range events {
@@ -113,16 +118,16 @@ func TestVectors(t *testing.T) {
 
 // Every rule has accepted and refused streams, for each protocol that has the rule.
 func TestVectorsOfEveryRule(t *testing.T) {
-	only := map[string]sequence.Protocol{"G16": sequence.V1, "G17": sequence.V1, "G27": sequence.V1, "G28": sequence.V0, "G29": sequence.V0}
+	only := map[string]event.Protocol{"G16": event.V1, "G17": event.V1, "G27": event.V1, "G28": event.V0, "G29": event.V0}
 	type side struct {
 		rule     string
-		protocol sequence.Protocol
+		protocol event.Protocol
 		refused  bool
 	}
 	seen := map[side]bool{}
 	names := map[string]bool{}
 	for _, v := range vectors(t) {
-		if name := v.File + "/" + v.Name; names[name] && len(v.Protocols) == 2 {
+		if name := v.File + "/" + v.Name; names[name] && len(v.Protocols) == len(event.Protocols()) {
 			t.Errorf("two vectors have the name %s", name)
 		} else {
 			names[name] = true
@@ -140,8 +145,8 @@ func TestVectorsOfEveryRule(t *testing.T) {
 		}
 	}
 	for _, r := range finding.SequenceRules() {
-		for _, p := range sequence.Protocols() {
-			if of, ok := only[r.ID]; ok && of != p {
+		for _, p := range event.Protocols() {
+			if of, ok := only[r.ID]; ok && of != p && (of == event.V0 || p == event.V0) {
 				if seen[side{r.ID, p, true}] {
 					t.Errorf("%s is broken under %s", r.ID, p)
 				}

@@ -66,7 +66,7 @@ var floors = map[string][]string{
 	"project/scan":                           {"project", "envelope/reduce", "envelope", "capture/inputs", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
 	"envelope/reduce":                        {"envelope/internal/jsonpatch", "envelope/chunk", "envelope", "envelope/event"},
-	"envelope/sequence":                      {"envelope/chunk", "envelope"},
+	"envelope/sequence":                      {"envelope/chunk", "envelope", "envelope/event"},
 	"envelope/join":                          {"envelope/sequence", "envelope/reduce", "envelope", "envelope/event"},
 	"envelope/chunk":                         {"envelope"},
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
-	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -26,7 +26,7 @@ func TestClientLint(t *testing.T) {
 			events = judge.Damage(r, events)
 		}
 		want, why := j.Pipeline(events)
-		row := linted(t, sequence.V1, events...)
+		row := linted(t, event.V1, events...)
 		got := -1
 		var first finding.Finding
 		for _, f := range row.Findings {

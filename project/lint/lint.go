@@ -13,7 +13,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/digest"
-	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
@@ -21,8 +21,8 @@ import (
 
 // Row is the result for one capture.
 type Row struct {
-	Capture  string            `json:"capture"`
-	Protocol sequence.Protocol `json:"protocol"`
+	Capture  string         `json:"capture"`
+	Protocol event.Protocol `json:"protocol"`
 	// Verdict is project.Accepted if there are no errors, project.Refused if there
 	// are, and project.Failed if the capture could not be read.
 	Verdict project.Verdict `json:"verdict"`
@@ -43,7 +43,7 @@ type Row struct {
 
 // Capture checks one capture. Findings in the first artifact.MaxFileBytes of a response
 // have lines, columns and excerpts. Later findings have only an offset.
-func Capture(ctx context.Context, path string, p sequence.Protocol, progress scan.Progress) Row {
+func Capture(ctx context.Context, path string, p event.Protocol, progress scan.Progress) Row {
 	row := Row{Capture: path, Protocol: p, Findings: []finding.Finding{}, Response: path}
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -79,7 +79,7 @@ func Capture(ctx context.Context, path string, p sequence.Protocol, progress sca
 // Conversation reads a capture as scan.ReadConversation does, and checks in the same pass
 // at which event the reference client 1.0.0 ends the run.
 func Conversation(ctx context.Context, in *inputs.Input, o scan.ConversationOptions, progress scan.Progress) scan.Conversation {
-	l := New(sequence.V1)
+	l := New(event.V1)
 	c := scan.ReadConversation(ctx, in, o, progress, l)
 	if l.refused >= 0 && l.refused <= c.Event {
 		c.Refused = l.refused

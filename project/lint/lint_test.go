@@ -13,7 +13,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
@@ -40,9 +40,9 @@ func TestCommittedCaptures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range sequence.Protocols() {
+		for _, p := range []event.Protocol{event.V1, event.V0} {
 			row := lint.Capture(context.Background(), c.Path, p, nil)
-			if p == sequence.V0 && row.Verdict == project.Accepted && len(row.Findings) == 0 {
+			if p == event.V0 && row.Verdict == project.Accepted && len(row.Findings) == 0 {
 				continue
 			}
 			fmt.Fprintf(&b, "%s %s %s\n", filepath.ToSlash(name), p, row.Verdict)
@@ -72,7 +72,7 @@ func TestCommittedCaptures(t *testing.T) {
 }
 
 // linted returns the row of a stream of lines.
-func linted(t *testing.T, p sequence.Protocol, lines ...string) lint.Row {
+func linted(t *testing.T, p event.Protocol, lines ...string) lint.Row {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stream.ndjson")
 	testkit.Write(t, path, []byte(strings.Join(lines, "\n")+"\n"))
@@ -121,7 +121,7 @@ func TestFindings(t *testing.T) {
 		{"no run", []string{`{"type":"CUSTOM","name":"n","value":1}`}, project.Refused, []string{"0 event_outside_run G1", "0 no_run"}},
 		{"events that the client drops are no run", []string{`{"type":"X"}`}, project.Refused, []string{"- no_run", "0 event_altered"}},
 	} {
-		row := linted(t, sequence.V1, test.lines...)
+		row := linted(t, event.V1, test.lines...)
 		if diff := cmp.Diff(test.want, summary(row.Findings)); diff != "" || row.Verdict != test.verdict {
 			t.Errorf("%s is %s: %s", test.name, row.Verdict, diff)
 		}
@@ -131,7 +131,7 @@ func TestFindings(t *testing.T) {
 // Findings past the first 8 MiB have an offset, and no line.
 func TestLines(t *testing.T) {
 	long := fmt.Sprintf(`{"type":"CUSTOM","name":"n","value":%q}`, strings.Repeat("x", artifact.MaxFileBytes))
-	row := linted(t, sequence.V1, started, `{"type":"STEP_FINISHED","stepName":"s"}`, long, `{"type":"STEP_FINISHED","stepName":"s"}`)
+	row := linted(t, event.V1, started, `{"type":"STEP_FINISHED","stepName":"s"}`, long, `{"type":"STEP_FINISHED","stepName":"s"}`)
 	if len(row.Findings) != 3 || row.Breaches != 2 {
 		t.Fatalf("%d breaches: %v", row.Breaches, row.Findings)
 	}
@@ -149,7 +149,7 @@ func TestManyBreaches(t *testing.T) {
 	for range 3 * finding.MaxListed {
 		lines = append(lines, `{"type":"STEP_FINISHED","stepName":"s"}`)
 	}
-	row := linted(t, sequence.V1, append(lines, finished)...)
+	row := linted(t, event.V1, append(lines, finished)...)
 	if row.Breaches != 3*finding.MaxListed || len(row.Findings) != finding.MaxListed+1 || row.Verdict != project.Refused {
 		t.Errorf("%s, %d breaches, %d findings", row.Verdict, row.Breaches, len(row.Findings))
 	}

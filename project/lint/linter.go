@@ -15,7 +15,7 @@ import (
 
 // A Linter is a scan.FrameConsumer that checks the events of one capture.
 type Linter struct {
-	protocol sequence.Protocol
+	protocol event.Protocol
 	checker  *sequence.Checker
 	found    finding.List
 	list     []finding.Finding
@@ -46,8 +46,8 @@ type altered struct {
 const maxAlterations = 1000
 
 // New returns a Linter that checks events under a protocol. The form of events is only
-// checked under sequence.V1.
-func New(p sequence.Protocol) *Linter {
+// checked except under event.V0.
+func New(p event.Protocol) *Linter {
 	return &Linter{protocol: p, refused: -1, checker: sequence.New(sequence.Options{Protocol: p})}
 }
 
@@ -77,7 +77,7 @@ func (l *Linter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	}
 	l.failed = l.failed || e.Type == envelope.RunError
 	breaches := l.checker.Event(e)
-	if l.protocol == sequence.V1 {
+	if l.protocol != event.V0 {
 		breaches = l.checkForm(e, breaches)
 	}
 	for _, f := range breaches {
