@@ -21,7 +21,7 @@ func TestClientSchemas(t *testing.T) {
 	compare := func(texts []string) {
 		t.Helper()
 		for i, problem := range j.Schemas(texts) {
-			e, err := event.Decode([]byte(texts[i]))
+			e, err := event.Decode([]byte(texts[i]), event.Under(event.V1))
 			if _, unknown := e.(*event.Unknown); unknown {
 				continue
 			}
@@ -117,7 +117,7 @@ func TestClientFatal(t *testing.T) {
 		texts = append(texts, variant{fmt.Sprint("upgrade ", i), c.text})
 	}
 	for _, v := range texts {
-		faults, err := event.Check([]byte(v.text))
+		faults, err := event.Check([]byte(v.text), event.V1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -214,6 +214,7 @@ func (partKind) read(d *decoder, v strictjson.Value) (Part, bool) {
 		p = &MediaPart{Type: name}
 	default:
 		d.report(UnknownMember, "", v.Start, "is of a type that AG-UI does not define, or has such a source")
+		d.setFatal(false, untyped(kind, from))
 		return unknown, true
 	}
 	before := d.refused
@@ -221,11 +222,22 @@ func (partKind) read(d *decoder, v strictjson.Value) (Part, bool) {
 	*p.extra() = f.rest(true)
 	if d.refused > before && d.absorb(mark, MalformedMember, v.Start) {
 		if kind.Is("binary") {
-			d.setFatal(false)
+			d.setFatal(false, false)
 		}
 		return unknown, true
 	}
 	return p, d.refused == before
+}
+
+// untyped reports whether a part that the reference client removes has no type, or is a part
+// of a known type whose source has none: the specification refuses it.
+func untyped(kind, source strictjson.Value) bool {
+	if !slices.ContainsFunc(mediaKinds, kind.Is) {
+		return kind.Kind != strictjson.String
+	}
+	name, _ := JSON(source.Raw).Get("type")
+	_, ok := name.Text()
+	return !ok
 }
 
 // unknownSource reports whether v is an object without a known type. The reference client

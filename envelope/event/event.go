@@ -1,5 +1,5 @@
 // Package event is the vocabulary of AG-UI: a Go type for each event, message and
-// other object that AG-UI 1.0 defines, and for those of AG-UI 0.x and of the drafts
+// other object that AG-UI 1.0 and 1.1 define, and for those of AG-UI 0.x and of the drafts
 // that are still found in logs.
 //
 // Decode reads an event from its JSON text, and Append writes it again:
@@ -12,8 +12,8 @@
 //		fmt.Println("a newer type:", e.Type())
 //	}
 //
-// A strict decode, which is the default, accepts what the schemas of AG-UI 1.0 accept,
-// and events of unknown types. A tolerant decode (see Tolerant) also reads older,
+// A strict decode, which is the default, accepts what the schemas of AG-UI 1.1 accept,
+// and events of unknown types. Under chooses another version. A tolerant decode (see Tolerant) also reads older,
 // drafted and damaged events, and lists what it tolerated. Append writes AG-UI 1.0. For
 // an event that a strict decode accepts, the written event has the same JSON value as
 // the text. For other events, the differences are those that the list of tolerances
@@ -55,6 +55,16 @@ func Tolerant(list *[]Fault) Option {
 	return func(d *decoder) { d.strict, d.tolerated = false, list }
 }
 
+// Under makes a decode read the fields of a version of AG-UI. Auto, which is the default,
+// means Current. Fields that a later version added are then unknown keys.
+func Under(p Protocol) Option {
+	return func(d *decoder) {
+		if d.protocol = p; p == Auto || p == "" {
+			d.protocol = Current
+		}
+	}
+}
+
 // Decode reads a JSON text as an event. If AG-UI does not define its type, Decode
 // returns an *Unknown.
 //
@@ -76,12 +86,14 @@ func Decode(text []byte, options ...Option) (Event, error) {
 	return e, nil
 }
 
-// Check returns all deviations of an event from AG-UI 1.0, at most MaxFaults. The error
-// is that of Decode for a text that is not JSON, not an object, or has no type.
-func Check(text []byte) ([]Fault, error) {
-	d := newDecoder(nil)
+// Check returns all deviations of an event from a version of AG-UI, at most MaxFaults. V0
+// is checked as V1, which refuses what clients of 0.x may accept. Check also reports that the
+// state of an input is null, which the reference client accepts. The error is that of Decode
+// for a text that is not JSON, not an object, or has no type.
+func Check(text []byte, p Protocol) ([]Fault, error) {
+	d := newDecoder([]Option{Under(p)})
 	defer d.free(text)
-	d.strict = false
+	d.strict, d.checks = false, true
 	if _, err := d.event(text); err != nil {
 		return nil, err
 	}
@@ -250,7 +262,7 @@ func (d *decoder) event(text []byte) (Event, error) {
 	for i := range d.list {
 		// The reference client drops the event, or the title of a span of reasoning.
 		if name == eventnames.Meta || name == eventnames.ThinkingStart && d.list[i].Pointer == "/title" {
-			d.list[i].Fatal = false
+			d.list[i].Fatal, d.list[i].SpecFatal = false, false
 		}
 	}
 	return e, nil

@@ -12,6 +12,8 @@ type Field struct {
 	Required   bool
 	// Legacy reports that the reference client converts null to an absent field.
 	Legacy bool
+	// Since is the version that added the field, if it is later than 1.0.
+	Since Protocol
 }
 
 // Fields returns the fields of an object. What is a type of event, "message ROLE", "part
@@ -33,7 +35,7 @@ func Fields(what string) (table []Field) {
 	media := len(what) > 5 && slices.Contains(mediaKinds, what[5:])
 	for _, r := range rows {
 		legacy := !r.required && (nulls.convertsNull(r.name) || media && r.name == "metadata")
-		table = append(table, Field{r.name, r.kind, r.required, legacy})
+		table = append(table, Field{r.name, r.kind, r.required, legacy, r.since})
 	}
 	return table
 }

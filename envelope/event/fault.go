@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Fault is one place where an event deviates from AG-UI 1.0.
+// Fault is one place where an event deviates from AG-UI.
 type Fault struct {
 	// Tolerance says how a tolerant decode reads the place. It is empty if a tolerant
 	// decode refuses the event because of it.
@@ -16,6 +16,12 @@ type Fault struct {
 	// an error. Otherwise it converts the event, or removes what it does not know,
 	// and continues.
 	Fatal bool
+	// SpecFatal reports that the specification demands that a client ends the run.
+	// Otherwise it lets clients convert the place, or demands that they remove it
+	// (specification 1.1, Processing Model). The reference client differs for unknown
+	// values of closed sets of strings, which it refuses, and for objects whose type or
+	// role is missing or not a string, which it removes.
+	SpecFatal bool
 	// Pointer is the place in the event. If a required field is missing, it is the
 	// place where the field belongs.
 	Pointer finding.Pointer
@@ -26,7 +32,7 @@ type Fault struct {
 	Message string
 }
 
-// Error is the error for an event that deviates from AG-UI 1.0.
+// Error is the error for an event that deviates from AG-UI.
 type Error struct {
 	// Type is the type of the event, or empty for a message or an input.
 	Type string
@@ -126,6 +132,10 @@ func Tolerances() []ToleranceInfo {
 		{MalformedMember, "a message, content part or patch operation that is not valid", "kept as it is, as `UnknownMessage`, `UnknownPart` or the `JSON` of the operation", fails},
 	}
 }
+
+// specFatal reports whether the specification usually demands that a client ends the
+// run. See Fault.SpecFatal.
+func (t Tolerance) specFatal() bool { return t.fatal() && t != MessageRole }
 
 // fatal reports whether the reference client usually ends the run. See Fault.Fatal.
 func (t Tolerance) fatal() bool {

@@ -36,6 +36,7 @@ type field struct {
 	name     string
 	kind     string
 	required bool
+	since    Protocol // the version that added it, or empty for 1.0
 }
 
 // must visits a required field.
@@ -103,7 +104,7 @@ func visit[T any](f *fields, name string, required, present bool, v T, k kind[T]
 		v, ok := k.read(f.d, value)
 		return v, f.end(m, value, required, ok)
 	case f.table != nil:
-		*f.table = append(*f.table, field{name, k.String(), required})
+		*f.table = append(*f.table, field{name: name, kind: k.String(), required: required})
 	case present:
 		f.out = k.append(f.appendName(name), v)
 	}
@@ -126,7 +127,7 @@ func (f *fields) begin(name string, required, nullable bool) (strictjson.Value, 
 	d.path = append(d.path, step{name, -1})
 	if value.Kind == strictjson.Null && !required && !nullable {
 		d.report(NullOptional, "", value.Start, "is null where AG-UI 1.0 leaves the field out")
-		d.setFatal(!f.convertsNull(name))
+		d.setFatal(!f.convertsNull(name), !f.convertsNull(name))
 		d.path = d.path[:len(d.path)-1]
 		return value, mark{}, false
 	}
@@ -261,6 +262,8 @@ func (f *fields) rest(report bool) JSON {
 // decoder decodes one text.
 type decoder struct {
 	strict    bool
+	checks    bool     // the decode is for Check
+	protocol  Protocol // decides which fields are known
 	tolerated *[]Fault
 	list      []Fault
 	refused   int  // faults of list that are not tolerated
@@ -292,7 +295,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 func newDecoder(options []Option) *decoder {
 	d := decoders.Get().(*decoder)
-	*d = decoder{strict: true, what: "the event", path: d.path[:0], json: d.json, objects: d.objects}
+	*d = decoder{strict: true, protocol: Current, what: "the event", path: d.path[:0], json: d.json, objects: d.objects}
 	for _, o := range options {
 		o(d)
 	}
@@ -380,8 +383,9 @@ func (d *decoder) absorb(m mark, t Tolerance, at int) bool {
 	faults := d.list[m.length:]
 	first := faults[slices.IndexFunc(faults, func(f Fault) bool { return f.Tolerance == refused })]
 	fatal := slices.ContainsFunc(faults, func(f Fault) bool { return f.Fatal })
+	specFatal := slices.ContainsFunc(faults, func(f Fault) bool { return f.SpecFatal })
 	d.list, d.refused = d.list[:m.length], m.refused
-	d.add(Fault{Tolerance: t, Fatal: fatal, Pointer: d.pointer().Bounded(), Offset: at, Message: first.Message})
+	d.add(Fault{Tolerance: t, Fatal: fatal, SpecFatal: specFatal, Pointer: d.pointer().Bounded(), Offset: at, Message: first.Message})
 	return true
 }
 
@@ -404,7 +408,7 @@ func (d *decoder) report(t Tolerance, name string, at int, format string, args .
 	if subject == "" {
 		subject = d.what
 	}
-	d.add(Fault{Tolerance: t, Fatal: t.fatal(), Pointer: pointer, Offset: at, Message: subject + " " + fmt.Sprintf(format, args...)})
+	d.add(Fault{Tolerance: t, Fatal: t.fatal(), SpecFatal: t.specFatal(), Pointer: pointer, Offset: at, Message: subject + " " + fmt.Sprintf(format, args...)})
 }
 
 func (d *decoder) wrongKind(v strictjson.Value, want string) {
@@ -422,10 +426,12 @@ func (d *decoder) add(f Fault) {
 	d.list = append(d.list, f)
 }
 
-// setFatal sets Fatal of the last fault.
-func (d *decoder) setFatal(fatal bool) {
-	if !d.full {
-		d.list[len(d.list)-1].Fatal = fatal
+// setFatal sets Fatal, for the client, and SpecFatal, for the specification, of the last
+// fault.
+func (d *decoder) setFatal(client, spec bool) {
+	if !d.full && len(d.list) > 0 {
+		last := &d.list[len(d.list)-1]
+		last.Fatal, last.SpecFatal = client, spec
 	}
 }
 

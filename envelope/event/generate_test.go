@@ -236,7 +236,7 @@ func TestMatrix(t *testing.T) {
 	var b strings.Builder
 	for _, v := range variants() {
 		laws(t, []byte(v.text))
-		faults, err := event.Check([]byte(v.text))
+		faults, err := event.Check([]byte(v.text), event.Auto)
 		if err != nil {
 			t.Fatalf("%s: %v", v.text, err)
 		}

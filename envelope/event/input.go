@@ -41,6 +41,11 @@ func (in *RunAgentInput) visit(f *fields) {
 	may(f, "protocolVersion", &in.ProtocolVersion, text)
 	may(f, "parentRunId", &in.ParentRunID, text)
 	mayList(f, "state", &in.State, orNull)
+	if f.d != nil && f.d.checks && string(in.State) == "null" {
+		v, _ := f.object.Get("state")
+		f.d.report(NullOptional, "state", f.base+v.Start, "is null where AG-UI leaves the field out")
+		f.d.setFatal(false, true)
+	}
 	if f.inRunStarted() && f.lacks("messages") {
 		f.d.report(PartialInput, "messages", f.start, "is missing")
 		in.Messages = []Message{}

@@ -50,6 +50,8 @@ func (k textKind) read(d *decoder, v strictjson.Value) (string, bool) {
 	s, _ := v.Text()
 	if k.values != nil && !slices.Contains(k.values, s) {
 		d.report(refused, "", v.Start, "is %s and must be %s", finding.Quote(s), strings.Join(k.values, " or "))
+		// One of several values can be newer than this program. A single value is fixed.
+		d.setFatal(true, len(k.values) == 1)
 		return "", false
 	}
 	return s, true

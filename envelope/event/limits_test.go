@@ -27,7 +27,7 @@ func TestMaxFaults(t *testing.T) {
 			if _, err := event.Decode(text); err == nil {
 				t.Errorf("a strict decode accepts %d × %s", n, c.each)
 			}
-			if faults, err := event.Check(text); err != nil || len(faults) != event.MaxFaults {
+			if faults, err := event.Check(text, event.Auto); err != nil || len(faults) != event.MaxFaults {
 				t.Errorf("Check lists %d faults of %d × %s, %v", len(faults), n, c.each, err)
 			}
 		}

@@ -53,33 +53,38 @@ func (b *MessageBase) visit(f *fields) {
 }
 
 // The types of messages. Name is the name of the author. EncryptedValue is for the
-// provider of the model, and cannot be read by others.
+// provider of the model, and cannot be read by others. EncryptedValueType says what kind of
+// value it is, in words of the producer; it is new in AG-UI 1.1.
 type (
 	// DeveloperMessage has instructions of the developer of the application.
 	DeveloperMessage struct {
 		MessageBase
 		Content              string
 		Name, EncryptedValue Optional[string]
+		EncryptedValueType   Optional[string]
 	}
 	// SystemMessage has instructions of the system.
 	SystemMessage struct {
 		MessageBase
 		Content              string
 		Name, EncryptedValue Optional[string]
+		EncryptedValueType   Optional[string]
 	}
 	// AssistantMessage is a message of the agent. It may have only tool calls.
 	AssistantMessage struct {
 		MessageBase
 		Content   Optional[string]
 		ToolCalls []ToolCall
-		// Name and EncryptedValue are as in the other messages.
+		// Name, EncryptedValue and EncryptedValueType are as in the other messages.
 		Name, EncryptedValue Optional[string]
+		EncryptedValueType   Optional[string]
 	}
 	// UserMessage is a message of the user.
 	UserMessage struct {
 		MessageBase
 		Content              Content
 		Name, EncryptedValue Optional[string]
+		EncryptedValueType   Optional[string]
 	}
 	// ToolMessage is what a tool returned.
 	ToolMessage struct {
@@ -87,8 +92,9 @@ type (
 		Content    Content
 		ToolCallID string
 		// Error says why the call failed.
-		Error          Optional[string]
-		EncryptedValue Optional[string]
+		Error              Optional[string]
+		EncryptedValue     Optional[string]
+		EncryptedValueType Optional[string]
 	}
 	// ActivityMessage shows progress. It is not sent to the model.
 	ActivityMessage struct {
@@ -101,8 +107,9 @@ type (
 	// ReasoningMessage is a part of the agent's reasoning.
 	ReasoningMessage struct {
 		MessageBase
-		Content        string
-		EncryptedValue Optional[string]
+		Content            string
+		EncryptedValue     Optional[string]
+		EncryptedValueType Optional[string]
 	}
 	// UnknownMessage is a message that AG-UI 1.0 does not define. Only a tolerant
 	// decode returns it. Of MessageBase, it has the ID, if it is a string, and Raw.
@@ -145,12 +152,14 @@ func (m *DeveloperMessage) visit(f *fields) {
 	must(f, "content", &m.Content, text)
 	may(f, "name", &m.Name, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *SystemMessage) visit(f *fields) {
 	must(f, "content", &m.Content, text)
 	may(f, "name", &m.Name, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *AssistantMessage) visit(f *fields) {
@@ -158,12 +167,14 @@ func (m *AssistantMessage) visit(f *fields) {
 	mayList(f, "toolCalls", &m.ToolCalls, toolCallList)
 	may(f, "name", &m.Name, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *UserMessage) visit(f *fields) {
 	must(f, "content", &m.Content, contentKind{})
 	may(f, "name", &m.Name, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *ToolMessage) visit(f *fields) {
@@ -171,6 +182,7 @@ func (m *ToolMessage) visit(f *fields) {
 	must(f, "toolCallId", &m.ToolCallID, text)
 	may(f, "error", &m.Error, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *ActivityMessage) visit(f *fields) {
@@ -181,9 +193,28 @@ func (m *ActivityMessage) visit(f *fields) {
 func (m *ReasoningMessage) visit(f *fields) {
 	must(f, "content", &m.Content, text)
 	may(f, "encryptedValue", &m.EncryptedValue, text)
+	encryptedType(f, &m.EncryptedValueType)
 }
 
 func (m *UnknownMessage) visit(*fields) {}
+
+// encryptedType visits the type of an encrypted value, which AG-UI 1.1 added. The reference
+// client, which is of 1.0, removes it, also if it is not valid.
+func encryptedType(f *fields, p *Optional[string]) {
+	if f.d == nil {
+		if may(f, "encryptedValueType", p, text); f.table != nil {
+			(*f.table)[len(*f.table)-1].since = V1Minor1
+		}
+		return
+	}
+	if f.d.protocol == V0 || f.d.protocol == V1 {
+		return
+	}
+	before := len(f.d.list)
+	if may(f, "encryptedValueType", p, text); len(f.d.list) > before {
+		f.d.setFatal(false, true)
+	}
+}
 
 // newMessage returns an empty message with the given role, or nil.
 func newMessage(role string) Message {
@@ -252,6 +283,7 @@ func (messageKind) read(d *decoder, v strictjson.Value) (Message, bool) {
 	m := newMessage(name)
 	if m == nil {
 		d.report(UnknownMember, "", v.Start, "has no role that AG-UI defines")
+		d.setFatal(false, role.Kind != strictjson.String)
 		return unknown, true
 	}
 	before := d.refused
@@ -297,8 +329,9 @@ func (messageKind) append(dst []byte, m Message) []byte {
 type ToolCall struct {
 	ID       string
 	Function FunctionCall
-	// EncryptedValue is for the provider of the model.
-	EncryptedValue Optional[string]
+	// EncryptedValue is for the provider of the model. EncryptedValueType is as in
+	// messages.
+	EncryptedValue, EncryptedValueType Optional[string]
 	// Metadata is an object with extra information.
 	Metadata JSON
 	// Extra has the members that AG-UI does not define. See Base.
@@ -326,6 +359,7 @@ func (c *ToolCall) visit(f *fields) {
 	constant(f, "type", "function", functionType)
 	must(f, "function", &c.Function, functionCall)
 	may(f, "encryptedValue", &c.EncryptedValue, text)
+	encryptedType(f, &c.EncryptedValueType)
 	mayList(f, "metadata", &c.Metadata, anyObject)
 }
 

@@ -29,6 +29,16 @@ const (
 // Protocols returns the versions, the oldest first. Auto is not among them.
 func Protocols() []Protocol { return []Protocol{V0, V1, V1Minor1, Draft} }
 
+// Client returns the release of @ag-ui/client that package sequence and lint compare a
+// version with: the last one of 0.x for V0, and otherwise the newest published one, which is
+// of 1.0.
+func (p Protocol) Client() string {
+	if p == V0 {
+		return "0.0.59"
+	}
+	return "1.0.0"
+}
+
 // ParseProtocol returns the protocol with a name, which may be "auto".
 func ParseProtocol(s string) (Protocol, error) {
 	for _, p := range append(Protocols(), Auto) {

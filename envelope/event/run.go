@@ -168,7 +168,7 @@ func outcomeType(f *fields, p *string, known ...string) {
 	switch {
 	case f.d == nil:
 	case f.d.refused > before:
-		f.d.setFatal(false)
+		f.d.setFatal(false, true)
 	case !slices.Contains(known, *p):
 		f.d.report(UnknownMember, "", f.start, "is of a type that AG-UI does not define")
 	}

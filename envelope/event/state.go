@@ -78,6 +78,7 @@ func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool)
 		defer f.leave()
 		if op, _ := f.object.Get("op"); !slices.ContainsFunc(operations, op.Is) {
 			d.report(UnknownMember, "", v.Start, "is not an operation that JSON Patch defines")
+			d.setFatal(false, op.Kind != strictjson.String)
 			return Operation{JSON: v.Raw}, true
 		}
 		before := d.refused
@@ -115,7 +116,7 @@ func (o *Operation) visit(f *fields) {
 		must(f, "value", &o.Value, anyJSON)
 	}
 	if f.table != nil {
-		*f.table = append(*f.table, field{"from", pointer.String(), false}, field{"value", anyJSON.String(), false})
+		*f.table = append(*f.table, field{name: "from", kind: pointer.String()}, field{name: "value", kind: anyJSON.String()})
 	}
 }
 

@@ -316,6 +316,9 @@ type ReasoningEncryptedValue struct {
 	// Subtype is tool-call or message, and EntityID the id of the tool call or message.
 	Subtype, EntityID string
 	EncryptedValue    string
+	// EncryptedValueType says what kind of value it is, in words of the producer. It is new
+	// in AG-UI 1.1. A client stores it with the value, and an event without it removes it.
+	EncryptedValueType Optional[string]
 }
 
 var encryptedSubtype kind[string] = textKind{values: []string{"tool-call", "message"}}
@@ -328,6 +331,7 @@ func (e *ReasoningEncryptedValue) visit(f *fields) {
 	must(f, "subtype", &e.Subtype, encryptedSubtype)
 	must(f, "entityId", &e.EntityID, text)
 	must(f, "encryptedValue", &e.EncryptedValue, text)
+	encryptedType(f, &e.EncryptedValueType)
 }
 
 // The THINKING events of AG-UI 0.x are what became the REASONING events. They have no

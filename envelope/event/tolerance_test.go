@@ -19,7 +19,7 @@ var upgrades = []struct {
 	{`{"type":"RUN_ERROR","message":"no","runId":"r","messageText":null}`, ``, "unknown_key /runId, unknown_key /messageText"},
 	{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"robot","content":5},{"id":"2","role":"user","content":[{"type":"smell","x":1},{"type":"image","source":{"type":"tape","value":1},"metadata":null}]}]}`, ``,
 		"unknown_member /messages/0, unknown_member /messages/1/content/0, unknown_member /messages/1/content/1"},
-	{`{"type":"STATE_DELTA","delta":[{"op":"merge","path":1},{"path":"/a"}]}`, ``, "unknown_member /delta/0, unknown_member /delta/1"},
+	{`{"type":"STATE_DELTA","delta":[{"op":"merge","path":1},{"path":"/a"}]}`, ``, "unknown_member /delta/0, unknown_member!specification /delta/1"},
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"paused","until":1}}`, ``, "unknown_member /outcome, unknown_key /outcome/until"},
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":""}}`, ``, "unknown_member /outcome"},
 	{`{"type":"SUBAGENT_FINISHED","subagentRunId":"s","outcome":{"type":"cancelled"}}`, ``, "unknown_member /outcome"},
@@ -66,9 +66,9 @@ var upgrades = []struct {
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":"failed"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"failed"}}`, "outcome_string! /outcome, unknown_member /outcome"},
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[]}}`, ``, "empty_interrupts! /outcome/interrupts"},
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt"}}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[]}}`, "empty_interrupts! /outcome/interrupts"},
-	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"why":1}}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`, "malformed_optional /outcome"},
-	{`{"type":"TEXT_MESSAGE_START","messageId":"m","role":"tool"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, "message_role! /role"},
-	{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":""}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m"}`, "message_role! /role"},
+	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"why":1}}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`, "malformed_optional!specification /outcome"},
+	{`{"type":"TEXT_MESSAGE_START","messageId":"m","role":"tool"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, "message_role!client /role"},
+	{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":""}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m"}`, "message_role!client /role"},
 	{`{"type":"TEXT_MESSAGE_START","messageId":"m","role":5}`, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, "malformed_optional! /role"},
 	{`{"type":"THINKING_TEXT_MESSAGE_START","subagentRunId":"s"}`, ``, "retired_type"},
 	{`{"type":"THINKING_TEXT_MESSAGE_START","subagentRunId":null}`, `{"type":"THINKING_TEXT_MESSAGE_START"}`, "retired_type, null_optional! /subagentRunId"},
@@ -134,7 +134,8 @@ func TestTolerances(t *testing.T) {
 	}
 }
 
-// list returns the faults as one line.
+// list returns the faults as one line. An exclamation mark says who ends the run: the
+// reference client, the specification, or both.
 func list(faults []event.Fault) string {
 	var all []string
 	for _, f := range faults {
@@ -142,8 +143,13 @@ func list(faults []event.Fault) string {
 		if name == "" {
 			name = "refused"
 		}
-		if f.Fatal {
+		switch {
+		case f.Fatal && f.SpecFatal:
 			name += "!"
+		case f.Fatal:
+			name += "!client"
+		case f.SpecFatal:
+			name += "!specification"
 		}
 		all = append(all, strings.TrimSpace(name+" "+string(f.Pointer)))
 	}

@@ -59,6 +59,9 @@ func row(what string, without ...string) string {
 		if f.Kind != "a string" {
 			notes = append(notes, f.Kind)
 		}
+		if f.Since != "" {
+			notes = append(notes, "since "+string(f.Since))
+		}
 		if f.Legacy {
 			notes = append(notes, "0.x: null")
 		}

@@ -103,7 +103,7 @@ func (l *Linter) add(f finding.Finding) {
 // that the client drops before it checks the order of events. A fault at the place of a
 // breach is not reported.
 func (l *Linter) checkForm(e *envelope.Event, breaches []finding.Finding) []finding.Finding {
-	faults, err := event.Check(e.Data)
+	faults, err := event.Check(e.Data, l.protocol)
 	if err != nil { // there are too many faults, because the event was read before
 		l.add(e.Finding(finding.EventRefused, "%s: %s", e.Type, err))
 		return breaches

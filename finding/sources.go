@@ -1,0 +1,134 @@
+package finding
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Level is how strictly the specification of AG-UI demands something (BCP 14).
+type Level string
+
+// The levels. MUST NOT is Must, and SHOULD NOT is Should.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+)
+
+// Sentence is a place in the specification of AG-UI 1.1, from which 1.0 differs only where
+// docs/vocabulary.md says so.
+type Sentence struct {
+	// Page is the path of the page below docs/spec/1.1 in the repository
+	// ag-ui-protocol/ag-ui, without its extension.
+	Page string `json:"page"`
+	// Section is the heading above the sentence.
+	Section string `json:"section"`
+	// Level is the key word of the sentence, and Number counts the key words of that level
+	// in the section, from 1.
+	Level  Level `json:"level"`
+	Number int   `json:"number"`
+}
+
+// String returns the place, such as "events/lifecycle, The run, MUST 1".
+func (s Sentence) String() string {
+	return s.Page + ", " + s.Section + ", " + string(s.Level) + " " + strconv.Itoa(s.Number)
+}
+
+// Source is where a rule of docs/sequence.md comes from, and who enforces it.
+type Source struct {
+	// Sentences are what the specification says, the most important first. A rule of
+	// AG-UI 0.x has none.
+	Sentences []Sentence `json:"sentences,omitempty"`
+	// Versions are the versions of AG-UI that have the rule, as event.Protocol names them.
+	Versions []string `json:"versions"`
+	// Clients are the releases of @ag-ui/client, of those in PublishedClients, that end the
+	// run at a breach.
+	Clients []string `json:"clients"`
+}
+
+// Level returns the level of the first sentence, or Must if there is none.
+func (s Source) Level() Level {
+	if len(s.Sentences) == 0 {
+		return Must
+	}
+	return s.Sentences[0].Level
+}
+
+// Enforced reports whether a release of @ag-ui/client ends the run at a breach.
+func (s Source) Enforced(client string) bool { return slices.Contains(s.Clients, client) }
+
+// PublishedClients returns the releases of @ag-ui/client that the rules were compared with.
+func PublishedClients() []string { return slices.Clone(allClients) }
+
+// SourceOf returns the source of a rule of docs/sequence.md, and whether there is one.
+func SourceOf(rule string) (Source, bool) {
+	s, ok := sources[rule]
+	return s, ok
+}
+
+var (
+	allClients   = []string{"0.0.52", "0.0.59", "1.0.0"}
+	ownerClients = allClients[1:] // with subagents
+	lastClient   = allClients[2:]
+
+	allVersions = []string{"0.x", "1.0", "1.1", "draft"}
+	specified   = allVersions[1:]
+)
+
+// sources has the source of each rule of docs/sequence.md. It is never changed.
+var sources = map[string]Source{
+	"G1": {lifecycle("The run", 1), allVersions, allClients},
+	"G2": {lifecycle("After a run closes", 1), allVersions, allClients},
+	"G3": {lifecycle("After a run closes", 3), allVersions, allClients},
+	"G4": {lifecycle("Several runs on one stream", 1), allVersions, allClients},
+
+	"G5": {subagents("Attribution", 1), allVersions, ownerClients},
+	"G6": {must("basic/index", "Absent means absent", 1), allVersions, ownerClients},
+	"G7": {subagents("Lifecycle", 7), allVersions, ownerClients},
+	"G8": {must("basic/processing", "The rule", 4), allVersions, ownerClients},
+
+	"G9":  {streaming("Open, content, close", 1), allVersions, allClients},
+	"G10": {streaming("Open, content, close", 2), allVersions, allClients},
+	"G11": {streaming("Open, content, close", 1), allVersions, allClients},
+	"G12": {streaming("Open, content, close", 2), allVersions, allClients},
+	"G13": {subagents("Ownership", 6), allVersions, ownerClients},
+	"G14": {lifecycle("Steps", 1), allVersions, allClients},
+	"G15": {slices.Concat(lifecycle("Steps", 2), subagents("Ownership", 3)), allVersions, allClients},
+	"G16": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 1), reasoning("Reasoning messages", 2)), specified, lastClient},
+	"G17": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 3), reasoning("Reasoning messages", 2)), specified, lastClient},
+	"G18": {subagents("Ownership", 1), allVersions, ownerClients},
+
+	"G19": {subagents("Lifecycle", 1), allVersions, ownerClients},
+	"G20": {slices.Concat(subagents("Lifecycle", 3), subagents("Lifecycle", 4)), allVersions, ownerClients},
+	"G21": {subagents("Nesting and parallelism", 1), allVersions, ownerClients},
+	"G22": {subagents("Lifecycle", 2), allVersions, ownerClients},
+
+	"G23": {slices.Concat(streaming("Open, content, close", 3), lifecycle("Steps", 3), reasoning("Spans: REASONING_START and REASONING_END", 2), subagents("Termination", 1)), allVersions, allClients},
+
+	"G24": {slices.Concat(streaming("The first chunk", 1), streaming("The first chunk", 2), streaming("The first chunk", 3)), allVersions, allClients},
+	"G25": {streaming("Closing a chunk stream", 1), allVersions, ownerClients},
+	"G26": {slices.Concat(subagents("Ownership", 1), subagents("Ownership", 4)), allVersions, ownerClients},
+	"G27": {streaming("Continuation chunks", 2), specified, lastClient},
+
+	"G28": {nil, allVersions[:1], allClients[:2]},
+	"G29": {nil, allVersions[:1], allClients[:2]},
+}
+
+func must(page, section string, number int) []Sentence {
+	return []Sentence{{page, section, Must, number}}
+}
+
+func lifecycle(section string, number int) []Sentence {
+	return must("events/lifecycle", section, number)
+}
+
+func reasoning(section string, number int) []Sentence {
+	return must("events/reasoning", section, number)
+}
+
+func subagents(section string, number int) []Sentence {
+	return must("events/subagents", section, number)
+}
+
+func streaming(section string, number int) []Sentence {
+	return must("basic/patterns/streaming", section, number)
+}
