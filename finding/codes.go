@@ -159,6 +159,19 @@ const (
 	SubagentParentGone Code = "subagent_parent_unknown"
 	ChunkInvalid       Code = "chunk_invalid"
 	SequenceUnchecked  Code = "sequence_unchecked"
+
+	RunIDDiffers        Code = "run_id_differs"
+	ThreadDiffers       Code = "thread_differs"
+	InterruptIDRepeated Code = "interrupt_id_repeated"
+	StreamTruncated     Code = "stream_truncated"
+	RunIDReused         Code = "run_id_reused"
+	ResumeIncomplete    Code = "resume_incomplete"
+	ResumeUnknown       Code = "resume_unknown"
+	EncryptedTypeAlone  Code = "encrypted_type_alone"
+	PendingCallsDiffer  Code = "pending_calls_differ"
+	ReopenedDiffers     Code = "reopened_differs"
+	SubagentLate        Code = "subagent_started_late"
+	ProtocolNewer       Code = "protocol_newer"
 )
 
 // Findings of lint about the form of events.

@@ -143,6 +143,24 @@ var sequenceRules = []Rule{
 
 	{"G28", AlreadyOpen, "AG-UI"},
 	{"G29", NotOpen, "AG-UI"},
+
+	{"G30", RunIDDiffers, "AG-UI"},
+	{"G31", ThreadDiffers, "AG-UI"},
+	{"G32", ThreadDiffers, "AG-UI"},
+	{"G35", RunIDReused, "AG-UI"},
+
+	{"G33", InterruptIDRepeated, "AG-UI"},
+	{"G36", ResumeIncomplete, "AG-UI"},
+	{"G37", ResumeUnknown, "AG-UI"},
+
+	{"G34", StreamTruncated, "AG-UI"},
+
+	{"G38", EncryptedTypeAlone, "AG-UI"},
+	{"G39", PendingCallsDiffer, "AG-UI"},
+	{"G40", ReopenedDiffers, "AG-UI"},
+	{"G41", ReopenedDiffers, "AG-UI"},
+	{"G42", SubagentLate, "AG-UI"},
+	{"G43", OwnerDiffers, "AG-UI"},
 }
 
 var ruleByID = sync.OnceValue(func() map[string]Rule {

@@ -8,10 +8,12 @@ import (
 // Level is how strictly the specification of AG-UI demands something (BCP 14).
 type Level string
 
-// The levels. MUST NOT is Must, and SHOULD NOT is Should.
+// The levels. MUST NOT is Must, and SHOULD NOT is Should. Statement is a sentence without a
+// key word that states how streams are.
 const (
-	Must   Level = "MUST"
-	Should Level = "SHOULD"
+	Must      Level = "MUST"
+	Should    Level = "SHOULD"
+	Statement Level = "sentence"
 )
 
 // Sentence is a place in the specification of AG-UI 1.1, from which 1.0 differs only where
@@ -23,7 +25,7 @@ type Sentence struct {
 	// Section is the heading above the sentence.
 	Section string `json:"section"`
 	// Level is the key word of the sentence, and Number counts the key words of that level
-	// in the section, from 1.
+	// in the section, from 1. For a Statement, it counts the sentences.
 	Level  Level `json:"level"`
 	Number int   `json:"number"`
 }
@@ -111,10 +113,32 @@ var sources = map[string]Source{
 
 	"G28": {nil, allVersions[:1], allClients[:2]},
 	"G29": {nil, allVersions[:1], allClients[:2]},
+
+	"G30": {must("basic/run-input", "Identity", 1), specified, nil},
+	"G31": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
+	"G32": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
+	"G35": {must("basic/index", "Identifiers", 1), specified, nil},
+
+	"G33": {interrupts("Interrupting", 2), specified, nil},
+	"G36": {slices.Concat(interrupts("Resuming", 2), interrupts("Resuming", 4)), specified, nil},
+	"G37": {interrupts("Resuming", 1), specified, nil},
+
+	"G34": {must("basic/transports/index", "Truncation", 2), allVersions[3:], nil},
+
+	"G38": {reasoning("encryptedValueType", 4), allVersions[2:], nil},
+	"G39": {must("events/tool-calls", "Frontend tools", 4), specified, nil},
+	"G40": {must("events/text-messages", "TEXT_MESSAGE_END", 1), specified, nil},
+	"G41": {must("events/tool-calls", "TOOL_CALL_END", 1), specified, nil},
+	"G42": {subagents("Lifecycle", 2), specified, nil},
+	"G43": {must("events/activity", "ACTIVITY_SNAPSHOT", 2), specified, nil},
 }
 
 func must(page, section string, number int) []Sentence {
 	return []Sentence{{page, section, Must, number}}
+}
+
+func interrupts(section string, number int) []Sentence {
+	return must("basic/patterns/interrupt-resume", section, number)
 }
 
 func lifecycle(section string, number int) []Sentence {

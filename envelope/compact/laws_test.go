@@ -118,7 +118,7 @@ func TestIdempotent(t *testing.T) {
 // breaches returns the findings about the order of events.
 func breaches(t testing.TB, events []string) (list []finding.Finding) {
 	t.Helper()
-	c := sequence.New(sequence.Options{})
+	c := sequence.New(sequence.Options{Client: true})
 	for i, text := range events {
 		e := event(t, text)
 		e.Index = i

@@ -67,7 +67,7 @@ type Run struct {
 }
 
 // New returns a Run without events.
-func New() *Run { return &Run{checker: sequence.New(sequence.Options{})} }
+func New() *Run { return &Run{checker: sequence.New(sequence.Options{Client: true})} }
 
 // Event takes the next event of the run, whose first one is RUN_STARTED. It does not retain
 // e. A RUN_STARTED that follows begins another run.

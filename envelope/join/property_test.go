@@ -123,7 +123,7 @@ func thinkingIDs(t testing.TB, messages string) string {
 // breaches returns the first breach of a stream, or "".
 func breaches(t testing.TB, events []string) string {
 	t.Helper()
-	c := sequence.New(sequence.Options{})
+	c := sequence.New(sequence.Options{Client: true})
 	for i, text := range events {
 		e := read(t, text)
 		e.Index = i

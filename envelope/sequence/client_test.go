@@ -11,25 +11,27 @@ import (
 
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // seed is the seed of the generated streams.
 const seed = 17
 
-// first returns the index of the first event of a stream that breaks a rule, or -1.
+// first returns the index of the first event of a stream that breaks a rule that the client
+// of the protocol enforces, or -1.
 func first(t testing.TB, p event.Protocol, events []string) (index int, text string) {
 	t.Helper()
-	found := check(t, p, events...)
-	if len(found) == 0 {
-		return -1, ""
-	}
-	for _, f := range found {
-		if f.Rule == "" {
+	for _, f := range check(t, p, events...) {
+		source, ok := finding.SourceOf(f.Rule)
+		switch {
+		case !ok && f.Code != finding.ProtocolNewer:
 			t.Errorf("a finding has no rule: %v", f)
+		case source.Enforced(p.Client()):
+			return *f.EventIndex, f.Rule + " " + f.Error()
 		}
 	}
-	return *found[0].EventIndex, found[0].Rule + " " + found[0].Error()
+	return -1, ""
 }
 
 // known returns the events that the client's verifier sees: it drops those of other types
@@ -82,6 +84,19 @@ func firstBreach(t *testing.T, p event.Protocol, g judge.Generator, verify func(
 	t.Logf("%d streams, %d of them refused", n, refused)
 }
 
+// refused returns the index of the event that the client of a protocol refuses, or -1.
+func (v vector) refused(t testing.TB, p event.Protocol) (index int) {
+	t.Helper()
+	want := v.want(p, true)
+	if len(want) == 0 {
+		return -1
+	}
+	if _, err := fmt.Sscanf(want[0], "%d", &index); err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
 // The last client of AG-UI 0.x agrees with the vectors of 0.x.
 func TestClientVectorsOfLast(t *testing.T) {
 	j := judge.Start(t)
@@ -91,10 +106,7 @@ func TestClientVectorsOfLast(t *testing.T) {
 			continue
 		}
 		n++
-		want := -1
-		if len(v.Breaches) > 0 {
-			want = v.Breaches[0].Event
-		}
+		want := v.refused(t, event.V0)
 		if got, text := j.VerifyLast(v.events()); got != want {
 			t.Errorf("%s/%s: the client refuses event %d, %q, not %d", v.File, v.Name, got, text, want)
 		}
@@ -113,10 +125,7 @@ func TestClientVectors(t *testing.T) {
 			continue
 		}
 		n++
-		want := -1
-		if len(v.Breaches) > 0 {
-			want = v.Breaches[0].Event
-		}
+		want := v.refused(t, event.V1)
 		// Pipeline also converts THINKING events and checks the form of events, which
 		// refuses some vectors earlier.
 		judged, with := j.Verify, "Verify"

@@ -23,6 +23,11 @@ type entity struct {
 	// A reasoning has two parts that open and close independently: the span, and
 	// the message of the same id. All others have only a message.
 	span, message part
+	// called and answered mean that the run has TOOL_CALL_START and TOOL_CALL_RESULT of a
+	// tool call.
+	called, answered bool
+	since            int // when it was first called
+	opener           opener
 }
 
 // part is the part of an entity that events open and close.
@@ -105,6 +110,9 @@ func (c *Checker) open(e *envelope.Event, k *kind, tag owner) {
 	}
 	c.checkOwner(e, k.bucket, it, id, tag)
 	it.claim(tag)
+	if k == textMessage {
+		c.checkReopened(e, it, "G40", k, id, "role", "name")
+	}
 }
 
 // begin opens a part. It reports whether the part was not open.

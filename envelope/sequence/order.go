@@ -25,11 +25,13 @@ const (
 type order struct {
 	place    place
 	reported bool // an event after the end of the run
+	nested   bool // the run began before the one before it had ended, as far as is known
+	lost     bool // an event could not be read since the run began
 }
 
 // skip takes account of an event that could not be read. It may have begun or ended a
 // run.
-func (o *order) skip() { *o = order{place: beforeRun} }
+func (o *order) skip() { *o = order{place: beforeRun, lost: true} }
 
 // checkOrder checks the place of an event relative to runs, and begins a run. It reports
 // whether the other rules apply: they do not between runs.
@@ -52,12 +54,13 @@ func (c *Checker) checkOrder(e *envelope.Event) bool {
 	}
 	switch e.Type {
 	case eventnames.RunStarted:
-		*o = order{place: inRun}
+		*o = order{place: inRun, nested: o.place == inRun || o.lost}
 		c.run = run{}
 		clear(c.faulty)
 		c.thinking.stepOpen, c.thinking.messageOpen = false, false
 	case eventnames.RunError:
 		*o = order{place: afterError}
+		c.identity.thread, c.identity.run = name{}, name{}
 		c.endRun()
 	}
 	return true
@@ -77,6 +80,7 @@ func (c *Checker) endRun() { c.run = run{lost: c.run.lost} }
 // finish checks what is open at RUN_FINISHED, and ends the run.
 func (c *Checker) finish(e *envelope.Event) {
 	c.order = order{place: afterFinished}
+	c.identity.thread, c.identity.run = name{}, name{}
 	defer c.endRun()
 	if c.run.full {
 		return

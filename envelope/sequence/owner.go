@@ -103,8 +103,14 @@ func (c *Checker) activitySnapshot(e *envelope.Event, tag owner) {
 		return
 	}
 	it := c.entity(e, &c.run.activities, id)
-	if replace, _ := e.Get("replace"); it != nil && (!it.owned || replace.Kind != envelope.FalseValue) {
+	replace, _ := e.Get("replace")
+	switch {
+	case it == nil:
+	case !it.owned || replace.Kind != envelope.FalseValue:
 		it.reown(tag)
+	case it.differs(tag) && c.has("G43"):
+		v, _ := e.Get("subagentRunId")
+		c.breach(e, "G43", v, "/subagentRunId", "ACTIVITY_SNAPSHOT with replace false names %s, but the activity %s belongs to %s", tag, quoteID(id), it.owner)
 	}
 }
 
@@ -144,6 +150,10 @@ func (c *Checker) openToolCall(e *envelope.Event, tag owner) {
 	if it == nil || !c.begin(e, toolCall, it, id, v) {
 		return
 	}
+	if !it.called {
+		it.called, it.since = true, c.run.sequence
+	}
+	c.checkReopened(e, it, "G41", toolCall, id, "toolCallName", "parentMessageId")
 	inherited := tag
 	parentID, parentValue, named := c.idOf(e, "parentMessageId")
 	parent := c.run.messages[parentID]
@@ -208,6 +218,7 @@ func (c *Checker) seed(e *envelope.Event, list envelope.Value, at finding.Pointe
 			c.breach(e, "G5", v, at.Index(i).Name("subagentRunId"), "message %s has the subagentRunId null; leave it out", quoted(id))
 		}
 		tag := ownerOf(v)
+		c.checkEncrypted(e, m, at.Index(i))
 		bucket := &c.run.messages
 		if role, _ := m.Get("role"); role.Is("reasoning") {
 			bucket = &c.run.reasoning
@@ -216,7 +227,8 @@ func (c *Checker) seed(e *envelope.Event, list envelope.Value, at finding.Pointe
 		}
 		record(bucket, id, tag)
 		calls, _ := m.Get("toolCalls")
-		return strictjson.Elements(calls, func(_ int, _ envelope.Value, call *envelope.Object) error {
+		return strictjson.Elements(calls, func(n int, _ envelope.Value, call *envelope.Object) error {
+			c.checkEncrypted(e, call, at.Index(i).Name("toolCalls").Index(n))
 			if id, ok := call.Get("id"); ok && id.Kind == envelope.StringValue {
 				record(&c.run.tools, id, tag)
 			}

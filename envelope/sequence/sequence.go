@@ -38,6 +38,9 @@ type Options struct {
 	// Protocol is the version of the rules. The default is event.V1. Under event.Auto,
 	// each run is checked by the version that its RUN_STARTED declares.
 	Protocol event.Protocol
+	// Client limits the checks to the rules that the published client of the protocol
+	// enforces. See event.Protocol.Client and finding.SourceOf.
+	Client bool
 }
 
 // A Checker checks the events of one stream, in order. It reports every breach of a
@@ -46,16 +49,22 @@ type Options struct {
 type Checker struct {
 	protocol event.Protocol // of the current run
 	auto     bool           // RUN_STARTED chooses the protocol
+	client   bool           // only rules that the client enforces
+	// version is what RUN_STARTED declared, and declaration how it is read.
+	version     string
+	declaration event.Declaration
 	// maxIDs and maxBytes are MaxIDs and MaxIDBytes, except in tests.
 	maxIDs, maxBytes int
 
 	expander chunk.Expander
 	faulty   map[string]fault // the last fault of each type of chunk
 	order    order
+	identity identity
 	run      run
 	thinking thinking
 	found    []finding.Finding
 
+	last   envelope.Ref    // the last event
 	origin *envelope.Event // the event of the stream that is being checked
 	quiet  bool            // a breach of the order of runs was reported for it
 	tagged bool            // its null subagentRunId was reported
@@ -67,6 +76,7 @@ type run struct {
 
 	steps     map[string]*step
 	subagents map[string]*subagent
+	tagged    map[string]bool // the subagents that events belong to
 	// sequence counts what was opened, so that findings list it in order.
 	sequence int
 	// ids and bytes count what is remembered, for the limits.
@@ -80,7 +90,7 @@ type run struct {
 // New returns a Checker for a stream. It panics if there are no rules for the protocol;
 // event.ParseProtocol returns an error instead.
 func New(o Options) *Checker {
-	c := &Checker{protocol: cmp.Or(o.Protocol, event.V1), maxIDs: MaxIDs, maxBytes: MaxIDBytes}
+	c := &Checker{protocol: cmp.Or(o.Protocol, event.V1), client: o.Client, declaration: event.Undeclared, maxIDs: MaxIDs, maxBytes: MaxIDBytes}
 	if _, err := event.ParseProtocol(string(c.protocol)); err != nil {
 		panic("sequence: there is no protocol " + string(c.protocol) + "; " + err.Error())
 	}
@@ -97,13 +107,12 @@ func New(o Options) *Checker {
 // them; the THINKING types of AG-UI 0.x are not.
 func (c *Checker) Event(e *envelope.Event) []finding.Finding {
 	c.found, c.origin, c.quiet, c.tagged = nil, e, false, false
+	c.last = e.Ref()
 	if !eventnames.IsReleased(e.Type) {
 		return nil
 	}
-	if c.auto && e.Type == eventnames.RunStarted {
-		declared, _ := e.Get("protocolVersion")
-		version, _ := declared.Text()
-		c.protocol, _ = event.Declared(version)
+	if e.Type == eventnames.RunStarted {
+		c.declare(e)
 	}
 	if c.protocol == event.V0 && isThinking(e) {
 		c.endChunks(e)
@@ -122,10 +131,12 @@ func (c *Checker) Event(e *envelope.Event) []finding.Finding {
 func (c *Checker) Skip() {
 	c.order.skip()
 	c.run.lost = true
+	c.identity.thread, c.identity.run = name{}, name{}
+	c.forgetInterrupts()
 }
 
-// End returns whether the stream may end here: whether no run is open. The client
-// accepts a stream that ends in an open run.
+// End returns whether no run is open. The published clients accept a stream that ends in
+// an open run. Truncated returns the finding if the protocol refuses it.
 func (c *Checker) End() (closed bool) { return c.order.place != inRun }
 
 // check checks an event after the expansion of chunks.
@@ -137,8 +148,14 @@ func (c *Checker) check(e *envelope.Event) {
 	switch e.Type {
 	case eventnames.SubagentStarted, eventnames.SubagentFinished, eventnames.SubagentError:
 		c.checkSubagentForm(e)
+	case eventnames.RunStarted:
+		c.beginIdentity(e)
 	case eventnames.RunFinished:
+		c.endIdentity(e)
 		c.checkInterrupts(e)
+		c.checkPending(e)
+	default:
+		c.noteTag(e, tag)
 	}
 	switch e.Type {
 	case eventnames.TextMessageStart:
@@ -155,6 +172,7 @@ func (c *Checker) check(e *envelope.Event) {
 		c.proceed(e, toolCall, tag, true)
 	case eventnames.ToolCallResult:
 		c.own(&c.run.messages, e, "messageId", tag)
+		c.answer(e)
 	case eventnames.ReasoningStart:
 		c.open(e, reasoningSpan, tag)
 	case eventnames.ReasoningEnd:
@@ -185,6 +203,7 @@ func (c *Checker) check(e *envelope.Event) {
 		}
 	case eventnames.RunStarted:
 		c.seedInput(e)
+		c.checkResume(e)
 	case eventnames.RunFinished:
 		c.finish(e)
 	case eventnames.ThinkingStart, eventnames.ThinkingEnd, eventnames.ThinkingTextMessageStart, eventnames.ThinkingTextMessageContent, eventnames.ThinkingTextMessageEnd:
@@ -216,7 +235,7 @@ func (c *Checker) report(e *envelope.Event, f finding.Finding, v envelope.Value,
 // the run.
 func independent(rule string) bool {
 	switch rule {
-	case "G1", "G2", "G3", "G5", "G6", "G7", "G8", "G19":
+	case "G1", "G2", "G3", "G5", "G6", "G7", "G8", "G19", "G33", "G38":
 		return true
 	}
 	return false

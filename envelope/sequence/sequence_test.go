@@ -17,6 +17,7 @@ import (
 
 const (
 	started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`
+	another  = `{"type":"RUN_STARTED","threadId":"t","runId":"r2"}`
 	finished = `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`
 )
 
@@ -104,7 +105,7 @@ func TestSkip(t *testing.T) {
 		{[]string{started, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`}, []string{finished}, nil},
 		{[]string{started}, []string{finished, finished}, []string{"3 G2"}},
 		{[]string{started}, []string{`{"type":"CUSTOM","name":"n","value":1,"subagentRunId":null}`}, []string{"2 G5"}},
-		{[]string{started}, []string{started, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`}, []string{"3 G10"}},
+		{[]string{started}, []string{another, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`}, []string{"3 G10"}},
 	} {
 		c := sequence.New(sequence.Options{})
 		var found []finding.Finding
@@ -239,7 +240,7 @@ func TestLimits(t *testing.T) {
 			if test.full {
 				events = append(events, `{"type":"TEXT_MESSAGE_END","messageId":"y"}`, `{"type":"TEXT_MESSAGE_START","messageId":"z"}`)
 			}
-			events = append(events, finished, started, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`)
+			events = append(events, finished, another, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`)
 			c := sequence.New(sequence.Options{})
 			c.SetLimits(ids, size)
 			var found []finding.Finding
@@ -281,7 +282,7 @@ func TestChunkLimits(t *testing.T) {
 		"one stream more":    {streams(chunk.MaxStreams+1, 20), true},
 		"bytes of streams":   {full, false},
 		"bytes of one more":  {append(slices.Clone(full), begin("", "")), true},
-		"bytes of two runs":  {slices.Concat(full, []string{finished, started}, full), false},
+		"bytes of two runs":  {slices.Concat(full, []string{finished, `{"type":"RUN_STARTED"}`}, full), false},
 		"after other limits": {append(streams(chunk.MaxStreams+1, 20), begin(strings.Repeat("c", chunk.MaxStreamBytes), "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +292,7 @@ func TestChunkLimits(t *testing.T) {
 				want = append(want, fmt.Sprintf("%d ", min(len(test.chunks), chunk.MaxStreams+1)))
 				events = append(events, `{"type":"TOOL_CALL_CHUNK","delta":"y","subagentRunId":"x"}`, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`, `{"type":"TOOL_CALL_END","toolCallId":"z"}`)
 			}
-			events = append(events, finished, finished, started, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`)
+			events = append(events, finished, finished, `{"type":"RUN_STARTED","threadId":"t","runId":"r3"}`, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`)
 			want = append(want, fmt.Sprintf("%d G2", len(events)-3), fmt.Sprintf("%d G24", len(events)-1))
 			found := check(t, event.V1, events...)
 			if diff := cmp.Diff(want, breaches(found)); diff != "" || test.over != finding.Has(found, finding.SequenceUnchecked) {

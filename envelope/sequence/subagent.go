@@ -62,29 +62,6 @@ func (c *Checker) checkSubagentForm(e *envelope.Event) {
 	})
 }
 
-// checkInterrupts checks the interrupts of RUN_FINISHED.
-func (c *Checker) checkInterrupts(e *envelope.Event) {
-	outcome, ok := e.Get("outcome")
-	if !ok || outcome.Kind != envelope.ObjectValue {
-		return
-	}
-	var o envelope.Object
-	_, _ = strictjson.ReadText(&o, new(strictjson.Decoder), outcome.Raw) // it was read before
-	kind, _ := o.Get("type")
-	list, ok := o.Get("interrupts")
-	if !ok || !kind.Is("interrupt") {
-		return
-	}
-	list.Start += outcome.Start
-	_ = strictjson.Elements(list, func(i int, _ envelope.Value, interrupt *envelope.Object) error {
-		if v, ok := interrupt.Get("subagentRunId"); ok && v.Kind == envelope.NullValue {
-			id, _ := interrupt.Get("id")
-			c.breach(e, "G5", v, finding.Pointer("/outcome/interrupts").Index(i).Name("subagentRunId"), "interrupt %s has the subagentRunId null; leave it out", quoted(id))
-		}
-		return nil
-	})
-}
-
 // required returns a required string of an event about a subagent. It reports a member
 // that is missing or not a string.
 func (c *Checker) required(e *envelope.Event, key string) (text string, v envelope.Value, ok bool) {
@@ -109,6 +86,9 @@ func (c *Checker) startSubagent(e *envelope.Event) {
 	case it != nil:
 		c.breach(e, "G20", v, "/subagentRunId", "SUBAGENT_STARTED names subagent %s, which has ended in this run; every invocation needs its own id", finding.Quote(id))
 	default:
+		if c.run.tagged[id] && c.has("G42") {
+			c.breach(e, "G42", v, "/subagentRunId", "SUBAGENT_STARTED names subagent %s, which an earlier event of the run belongs to", finding.Quote(id))
+		}
 		if parent, at, ok := c.idOf(e, "parentSubagentRunId"); ok && c.run.subagents[parent] == nil && !c.run.full {
 			c.breach(e, "G21", at, "/parentSubagentRunId", "SUBAGENT_STARTED names the parent %s, which has not started in this run", finding.Quote(parent))
 		}

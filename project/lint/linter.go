@@ -20,7 +20,7 @@ type Linter struct {
 	found    finding.List
 	list     []finding.Finding
 	breaches int
-	refused  int  // the index of the first event with an error, or -1
+	refused  int  // the index of the first event that the client refuses, or -1
 	failed   bool // there is a RUN_ERROR, which needs no run
 	last     envelope.Ref
 	first    envelope.Ref // the first event with an error
@@ -92,7 +92,7 @@ func (l *Linter) add(f finding.Finding) {
 			l.first = l.last
 		}
 		l.breaches++
-		if l.refused < 0 {
+		if source, ok := finding.SourceOf(f.Rule); l.refused < 0 && (!ok || source.Enforced(l.checker.Protocol().Client())) {
 			l.refused = l.last.Index
 		}
 	}
@@ -185,7 +185,10 @@ func (l *Linter) Finish(r scan.Result) error {
 		}
 		l.found.Add(a.first)
 	}
-	if !l.checker.End() {
+	for _, f := range l.checker.Truncated() {
+		l.add(f)
+	}
+	if !l.checker.End() && l.checker.Protocol() != event.Draft {
 		l.found.Add(l.last.Annotate(finding.New(finding.RunNotTerminated, "the capture ends in a run without RUN_FINISHED or RUN_ERROR, which the client accepts").WithSeverity(finding.Info).WithHint("")))
 	}
 	l.list = l.found.Findings()

@@ -81,7 +81,7 @@ func (t *trial) compareJoin(ctx context.Context, th *thread, frames []frame, pre
 // compareState checks that a client accepts what it got, and that it leads to the messages
 // and the state of the thread at a position.
 func (t *trial) compareState(ctx context.Context, frames []frame, prelude int, position int64) error {
-	checker := sequence.New(sequence.Options{})
+	checker := sequence.New(sequence.Options{Client: true})
 	reducer := reduce.New(reduce.Options{Dialect: reduce.Client})
 	for i, f := range frames {
 		e, err := envelope.ReadEvent([]byte(f.data))

@@ -51,7 +51,7 @@ func TestScriptsCanBeJoined(t *testing.T) {
 				}
 				got = append(got, e)
 			}
-			checker := sequence.New(sequence.Options{})
+			checker := sequence.New(sequence.Options{Client: true})
 			for _, e := range got {
 				if found := checker.Event(e); len(found) > 0 {
 					t.Fatalf("seed %d: after event %d, a client refuses %.300q: %s", seed, i+1, e.Data, found[0])

@@ -104,7 +104,7 @@ func after(entries []*store.Entry, position int64) []*store.Entry {
 
 // compacted returns the compacted events of a run up to a position. A client must accept them.
 func (r *run) compacted(last int64) (events []string, err error) {
-	checker := sequence.New(sequence.Options{})
+	checker := sequence.New(sequence.Options{Client: true})
 	c := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
 		events = append(events, string(data))
 		e, err := envelope.ReadEvent(data)

@@ -209,7 +209,7 @@ var (
 func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 	var events [][]byte
 	size := 0
-	checker := sequence.New(sequence.Options{})
+	checker := sequence.New(sequence.Options{Client: true})
 	compactor := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
 		e, err := envelope.ReadEvent(data)
 		if err != nil {

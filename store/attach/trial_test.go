@@ -367,7 +367,7 @@ func rawFrames(entries []store.Entry, stream string) (frames []frame) {
 
 // accepted reports whether the reference client accepts a stream.
 func accepted(t *testing.T, events [][]byte) bool {
-	c, found := sequence.New(sequence.Options{}), 0
+	c, found := sequence.New(sequence.Options{Client: true}), 0
 	for _, data := range events {
 		e, err := envelope.ReadEvent(data)
 		if err != nil {
