@@ -97,6 +97,12 @@ func (j *Judge) VerifyLast(events []string) (index int, text string) {
 	return j.first("verifyLast", events)
 }
 
+// VerifyEarlier is like Verify for the client 0.0.52.
+func (j *Judge) VerifyEarlier(events []string) (index int, text string) {
+	j.t.Helper()
+	return j.first("verifyEarlier", events)
+}
+
 // Pipeline is like Verify for everything that the client does with events before it
 // applies them: it upgrades earlier events, drops unknown ones, removes unknown keys,
 // validates, expands chunks and verifies.

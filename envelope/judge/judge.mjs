@@ -30,6 +30,7 @@ const textOf = (error) => (error instanceof Error ? error.message : String(error
 const expand = (source) => source.pipe(transformChunks());
 const verify = (source) => source.pipe(transformChunks(), verifyEvents());
 const verifyLast = (source) => source.pipe(last.transformChunks(), last.verifyEvents());
+const verifyEarlier = (source) => source.pipe(earlier.transformChunks(), earlier.verifyEvents());
 const inbound = (source) => {
   const input = { threadId: "", runId: "", messages: [] };
   const upgraded = new CompatibilityBoundary().run(input, { run: () => source });
@@ -120,6 +121,10 @@ const problem = (schema, value) => {
 const methods = {
   verify: ({ events }) => {
     const { index, text } = pass(parse(events), verify);
+    return { index, text };
+  },
+  verifyEarlier: ({ events }) => {
+    const { index, text } = pass(parse(events), verifyEarlier);
     return { index, text };
   },
   verifyLast: ({ events }) => {

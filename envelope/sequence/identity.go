@@ -18,7 +18,7 @@ type identity struct {
 	interrupted interrupted
 	// ids and bytes count what is remembered, for the limits.
 	ids, bytes int
-	full       bool // a limit was exceeded, and was reported
+	full       bool // a limit was exceeded, and that was reported
 }
 
 // name is an id that may be unknown.
@@ -71,7 +71,7 @@ func (c *Checker) beginIdentity(e *envelope.Event) {
 		i.first = thread
 	}
 	i.thread, i.run = thread, run
-	if !thread.known || !run.known || i.full {
+	if !thread.known || !run.known {
 		return
 	}
 	id := runID{thread.text, run.text}
@@ -108,7 +108,6 @@ func (c *Checker) rememberInStream(e *envelope.Event, ids, bytes int) bool {
 			c.report(e, finding.New(finding.SequenceUnchecked, "%s", fmt.Sprintf("the stream has more than %d ids of runs and interrupts, or they have more than %d bytes; the rest of them are not compared", c.maxIDs, c.maxBytes)), envelope.Value{}, "")
 		}
 		i.full = true
-		i.interrupted = interrupted{}
 		return false
 	}
 	i.ids += ids

@@ -69,7 +69,7 @@ func (c *Checker) checkInterrupts(e *envelope.Event) {
 		return nil
 	})
 	*last = interrupted{}
-	if !c.client && found.thread.known && !c.identity.full && c.rememberInStream(e, len(found.ids), found.bytes) {
+	if !c.client && found.thread.known && c.rememberInStream(e, len(found.ids), found.bytes) {
 		*last = found
 	}
 }

@@ -23,10 +23,13 @@ type vector struct {
 	Name      string
 	Protocols []event.Protocol
 	Events    []json.RawMessage
-	Breaches  []struct {
-		Event int
-		Rule  string
-	}
+	Breaches  []breach
+}
+
+// breach is an expected breach of a rule by an event.
+type breach struct {
+	Event int
+	Rule  string
 }
 
 // vectors reads all vector files.

@@ -26,15 +26,17 @@ type codeRow struct {
 // ruleRow is the row of a rule. Only rules of the contract and of the order of events have
 // Code, Spec, Hint and Examples.
 type ruleRow struct {
-	Rule     string         `json:"rule"`
-	Code     finding.Code   `json:"code,omitzero"`
-	Text     string         `json:"text"`
-	After    string         `json:"after,omitzero"`
-	Codes    []finding.Code `json:"codes,omitzero"`
-	Spec     string         `json:"spec,omitzero"`
-	Hint     string         `json:"hint,omitzero"`
-	Examples string         `json:"examples,omitzero"`
-	See      string         `json:"see"`
+	Rule  string         `json:"rule"`
+	Code  finding.Code   `json:"code,omitzero"`
+	Text  string         `json:"text"`
+	After string         `json:"after,omitzero"`
+	Codes []finding.Code `json:"codes,omitzero"`
+	Spec  string         `json:"spec,omitzero"`
+	// Source is that of a rule of the order of events.
+	Source   *finding.Source `json:"source,omitzero"`
+	Hint     string          `json:"hint,omitzero"`
+	Examples string          `json:"examples,omitzero"`
+	See      string          `json:"see"`
 }
 
 // topicRow is the row of a code or rule in the list of all of them.
@@ -97,6 +99,8 @@ func (p *Printer) Rule(r docs.Rule) {
 		row.Examples = text.Homepage + "/tree/main/schema/vectors/cases/" + r.ID
 		if r.Page == docs.Sequence {
 			row.Examples = text.Homepage + "/blob/main/envelope/sequence/testdata/vectors/" + r.ID + ".json"
+			source, _ := finding.SourceOf(r.ID)
+			row.Source = &source
 		}
 	}
 	if p.format == JSON {
@@ -118,9 +122,27 @@ func (p *Printer) Rule(r docs.Rule) {
 	p.field("code", string(row.Code))
 	p.field("codes", strings.Join(codes, ", "))
 	p.field("source", row.Spec)
+	if row.Source != nil {
+		p.ruleSource(*row.Source)
+	}
 	p.field("next", row.Hint)
 	p.field("examples", row.Examples)
 	p.field("see", row.See)
+}
+
+// ruleSource prints where a rule of the order of events comes from, and who enforces it.
+func (p *Printer) ruleSource(s finding.Source) {
+	var places []string
+	for _, at := range s.Sentences {
+		places = append(places, at.String())
+	}
+	clients := strings.Join(s.Clients, ", ")
+	if clients == "" {
+		clients = "none of the published ones"
+	}
+	p.field("says", strings.Join(places, "; "))
+	p.field("versions", strings.Join(s.Versions, ", "))
+	p.field("clients", clients)
 }
 
 // field prints a named value unless it is empty.
