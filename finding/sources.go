@@ -3,6 +3,7 @@ package finding
 import (
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Level is how strictly the specification of AG-UI demands something (BCP 14).
@@ -61,9 +62,10 @@ func (s Source) Enforced(client string) bool { return slices.Contains(s.Clients,
 // PublishedClients returns the releases of @ag-ui/client that the rules were compared with.
 func PublishedClients() []string { return slices.Clone(allClients) }
 
-// SourceOf returns the source of a rule of docs/sequence.md, and whether there is one.
+// SourceOf returns the source of a rule of docs/sequence.md, and whether there is one. The
+// caller must not modify its lists.
 func SourceOf(rule string) (Source, bool) {
-	s, ok := sources[rule]
+	s, ok := sources()[rule]
 	return s, ok
 }
 
@@ -77,61 +79,63 @@ var (
 )
 
 // sources has the source of each rule of docs/sequence.md. It is never changed.
-var sources = map[string]Source{
-	"G1": {lifecycle("The run", 1), allVersions, allClients},
-	"G2": {lifecycle("After a run closes", 1), allVersions, allClients},
-	"G3": {lifecycle("After a run closes", 3), allVersions, allClients},
-	"G4": {lifecycle("Several runs on one stream", 1), allVersions, allClients},
+var sources = sync.OnceValue(func() map[string]Source {
+	return map[string]Source{
+		"G1": {lifecycle("The run", 1), allVersions, allClients},
+		"G2": {lifecycle("After a run closes", 1), allVersions, allClients},
+		"G3": {lifecycle("After a run closes", 3), allVersions, allClients},
+		"G4": {lifecycle("Several runs on one stream", 1), allVersions, allClients},
 
-	"G5": {subagents("Attribution", 1), allVersions, ownerClients},
-	"G6": {must("basic/index", "Absent means absent", 1), allVersions, ownerClients},
-	"G7": {subagents("Lifecycle", 7), allVersions, ownerClients},
-	"G8": {must("basic/processing", "The rule", 4), allVersions, ownerClients},
+		"G5": {subagents("Attribution", 1), allVersions, ownerClients},
+		"G6": {must("basic/index", "Absent means absent", 1), allVersions, ownerClients},
+		"G7": {subagents("Lifecycle", 7), allVersions, ownerClients},
+		"G8": {must("basic/processing", "The rule", 4), allVersions, ownerClients},
 
-	"G9":  {streaming("Open, content, close", 1), allVersions, allClients},
-	"G10": {streaming("Open, content, close", 2), allVersions, allClients},
-	"G11": {streaming("Open, content, close", 1), allVersions, allClients},
-	"G12": {streaming("Open, content, close", 2), allVersions, allClients},
-	"G13": {subagents("Ownership", 6), allVersions, ownerClients},
-	"G14": {lifecycle("Steps", 1), allVersions, allClients},
-	"G15": {slices.Concat(lifecycle("Steps", 2), subagents("Ownership", 3)), allVersions, allClients},
-	"G16": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 1), reasoning("Reasoning messages", 2)), specified, lastClient},
-	"G17": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 3), reasoning("Reasoning messages", 2)), specified, lastClient},
-	"G18": {subagents("Ownership", 1), allVersions, ownerClients},
+		"G9":  {streaming("Open, content, close", 1), allVersions, allClients},
+		"G10": {streaming("Open, content, close", 2), allVersions, allClients},
+		"G11": {streaming("Open, content, close", 1), allVersions, allClients},
+		"G12": {streaming("Open, content, close", 2), allVersions, allClients},
+		"G13": {subagents("Ownership", 6), allVersions, ownerClients},
+		"G14": {lifecycle("Steps", 1), allVersions, allClients},
+		"G15": {slices.Concat(lifecycle("Steps", 2), subagents("Ownership", 3)), allVersions, allClients},
+		"G16": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 1), reasoning("Reasoning messages", 2)), specified, lastClient},
+		"G17": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 3), reasoning("Reasoning messages", 2)), specified, lastClient},
+		"G18": {subagents("Ownership", 1), allVersions, ownerClients},
 
-	"G19": {subagents("Lifecycle", 1), allVersions, ownerClients},
-	"G20": {slices.Concat(subagents("Lifecycle", 3), subagents("Lifecycle", 4)), allVersions, ownerClients},
-	"G21": {subagents("Nesting and parallelism", 1), allVersions, ownerClients},
-	"G22": {subagents("Lifecycle", 2), allVersions, ownerClients},
+		"G19": {subagents("Lifecycle", 1), allVersions, ownerClients},
+		"G20": {slices.Concat(subagents("Lifecycle", 3), subagents("Lifecycle", 4)), allVersions, ownerClients},
+		"G21": {subagents("Nesting and parallelism", 1), allVersions, ownerClients},
+		"G22": {subagents("Lifecycle", 2), allVersions, ownerClients},
 
-	"G23": {slices.Concat(streaming("Open, content, close", 3), lifecycle("Steps", 3), reasoning("Spans: REASONING_START and REASONING_END", 2), subagents("Termination", 1)), allVersions, allClients},
+		"G23": {slices.Concat(streaming("Open, content, close", 3), lifecycle("Steps", 3), reasoning("Spans: REASONING_START and REASONING_END", 2), subagents("Termination", 1)), allVersions, allClients},
 
-	"G24": {slices.Concat(streaming("The first chunk", 1), streaming("The first chunk", 2), streaming("The first chunk", 3)), allVersions, allClients},
-	"G25": {streaming("Closing a chunk stream", 1), allVersions, ownerClients},
-	"G26": {slices.Concat(subagents("Ownership", 1), subagents("Ownership", 4)), allVersions, ownerClients},
-	"G27": {streaming("Continuation chunks", 2), specified, lastClient},
+		"G24": {slices.Concat(streaming("The first chunk", 1), streaming("The first chunk", 2), streaming("The first chunk", 3)), allVersions, allClients},
+		"G25": {streaming("Closing a chunk stream", 1), allVersions, ownerClients},
+		"G26": {slices.Concat(subagents("Ownership", 1), subagents("Ownership", 4)), allVersions, ownerClients},
+		"G27": {streaming("Continuation chunks", 2), specified, lastClient},
 
-	"G28": {nil, allVersions[:1], allClients[:2]},
-	"G29": {nil, allVersions[:1], allClients[:2]},
+		"G28": {nil, allVersions[:1], allClients[:2]},
+		"G29": {nil, allVersions[:1], allClients[:2]},
 
-	"G30": {must("basic/run-input", "Identity", 1), specified, nil},
-	"G31": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
-	"G32": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
-	"G35": {must("basic/index", "Identifiers", 1), specified, nil},
+		"G30": {must("basic/run-input", "Identity", 1), specified, nil},
+		"G31": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
+		"G32": {[]Sentence{{"basic/run-input", "Identity", Statement, 2}}, specified, nil},
+		"G35": {must("basic/index", "Identifiers", 1), specified, nil},
 
-	"G33": {interrupts("Interrupting", 2), specified, nil},
-	"G36": {slices.Concat(interrupts("Resuming", 2), interrupts("Resuming", 4)), specified, nil},
-	"G37": {interrupts("Resuming", 1), specified, nil},
+		"G33": {interrupts("Interrupting", 2), specified, nil},
+		"G36": {slices.Concat(interrupts("Resuming", 2), interrupts("Resuming", 4)), specified, nil},
+		"G37": {interrupts("Resuming", 1), specified, nil},
 
-	"G34": {must("basic/transports/index", "Truncation", 2), allVersions[3:], nil},
+		"G34": {must("basic/transports/index", "Truncation", 2), allVersions[3:], nil},
 
-	"G38": {reasoning("encryptedValueType", 4), allVersions[2:], nil},
-	"G39": {must("events/tool-calls", "Frontend tools", 4), specified, nil},
-	"G40": {must("events/text-messages", "TEXT_MESSAGE_END", 1), specified, nil},
-	"G41": {must("events/tool-calls", "TOOL_CALL_END", 1), specified, nil},
-	"G42": {subagents("Lifecycle", 2), specified, nil},
-	"G43": {must("events/activity", "ACTIVITY_SNAPSHOT", 2), specified, nil},
-}
+		"G38": {reasoning("encryptedValueType", 4), allVersions[2:], nil},
+		"G39": {must("events/tool-calls", "Frontend tools", 4), specified, nil},
+		"G40": {must("events/text-messages", "TEXT_MESSAGE_END", 1), specified, nil},
+		"G41": {must("events/tool-calls", "TOOL_CALL_END", 1), specified, nil},
+		"G42": {subagents("Lifecycle", 2), specified, nil},
+		"G43": {must("events/activity", "ACTIVITY_SNAPSHOT", 2), specified, nil},
+	}
+})
 
 func must(page, section string, number int) []Sentence {
 	return []Sentence{{page, section, Must, number}}

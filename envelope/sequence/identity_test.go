@@ -154,3 +154,68 @@ func TestStreamLimits(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// The findings about what no published client checks have the code, the place and the text of
+// the breach.
+func TestSpecificationFindings(t *testing.T) {
+	const interrupted = `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"x"},{"id":"j","reason":"x"}]}}`
+	resumed := func(entries string) string {
+		return `{"type":"RUN_STARTED","threadId":"t","runId":"r2","input":{"threadId":"t","runId":"r2","messages":[]` + entries + `}}`
+	}
+	ended := func(outcome string) string {
+		return `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":` + outcome + `}`
+	}
+	const called = `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}` + "\n" + `{"type":"TOOL_CALL_END","toolCallId":"c"}`
+	for _, test := range []struct{ event, after, want string }{
+		{`{"type":"RUN_FINISHED","threadId":"t","runId":"q"}`, ``,
+			`G30 run_id_differs /runId 46: RUN_FINISHED names run "q", but RUN_STARTED names run "r"`},
+		{`{"type":"RUN_FINISHED","threadId":"u","runId":"r"}`, ``,
+			`G31 thread_differs /threadId 34: RUN_FINISHED names thread "u", but RUN_STARTED names thread "t"`},
+		{`{"type":"RUN_STARTED","threadId":"u","runId":"r2"}`, finished,
+			`G32 thread_differs /threadId 33: RUN_STARTED names thread "u", but the first run of the stream is of thread "t"`},
+		{started, finished, `G35 run_id_reused /runId 45: RUN_STARTED names run "r", which is an earlier run of the thread`},
+		{ended(`{"type":"interrupt","interrupts":[{"id":"i","reason":"x"},{"id":"i","reason":"x"}]}`), ``,
+			`G33 interrupt_id_repeated /outcome/interrupts/1/id 124: two interrupts of RUN_FINISHED have the id "i"`},
+		{resumed(`,"resume":[{"interruptId":"j","status":"resolved"}]`), interrupted,
+			`G36 resume_incomplete /input/resume 110: the resume of RUN_STARTED leaves out 1 interrupt of run "r": "i"`},
+		{resumed(``), interrupted,
+			`G36 resume_incomplete /input 58: the resume of RUN_STARTED leaves out 2 interrupts of run "r": "i", "j"`},
+		{resumed(`,"resume":[{"interruptId":"j","status":"resolved"},{"interruptId":"k","status":"resolved"},{"interruptId":"i","status":"cancelled"}]`), interrupted,
+			`G37 resume_unknown /input/resume/1/interruptId 166: the resume of RUN_STARTED names interrupt "k", which run "r" does not have`},
+		{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"reasoning","content":"","encryptedValueType":"k"}]}`, ``,
+			`G38 encrypted_type_alone /messages/0/encryptedValueType 103: /messages/0/encryptedValueType is without an encryptedValue`},
+		{ended(`{"type":"success","pendingToolCallIds":["c","d"]}`), called,
+			`G39 pending_calls_differ /outcome/pendingToolCallIds/1 104: pendingToolCallIds names call "d", which the run did not start`},
+		{ended(`{"type":"success","pendingToolCallIds":["c"]}`), called + "\n" + `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`,
+			`G39 pending_calls_differ /outcome/pendingToolCallIds/0 100: pendingToolCallIds names call "c", which has a TOOL_CALL_RESULT`},
+		{ended(`{"type":"success","pendingToolCallIds":["c"]}`), called + "\n" + strings.ReplaceAll(called, `"c"`, `"d"`),
+			`G39 pending_calls_differ /outcome/pendingToolCallIds 99: pendingToolCallIds leaves out 1 call without a result: "d"`},
+		{`{"type":"TEXT_MESSAGE_START","messageId":"m"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}` + "\n" + `{"type":"TEXT_MESSAGE_END","messageId":"m"}`,
+			`G40 reopened_differs  0: TEXT_MESSAGE_START opens text message "m" again with the role "assistant", which was "user"`},
+		{`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"g"}`, called,
+			`G41 reopened_differs /toolCallName 58: TOOL_CALL_START opens tool call "c" again with the toolCallName "g", which was "f"`},
+		{`{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`, `{"type":"CUSTOM","name":"n","value":1,"subagentRunId":"s"}`,
+			`G42 subagent_started_late /subagentRunId 43: SUBAGENT_STARTED names subagent "s", which an earlier event of the run belongs to`},
+		{`{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"P","content":{},"replace":false,"subagentRunId":"s"}`, `{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"P","content":{}}`,
+			`G43 owner_differs /subagentRunId 108: ACTIVITY_SNAPSHOT with replace false names subagent "s", but the activity "a" belongs to the parent agent`},
+	} {
+		events := []string{started}
+		if test.after != "" {
+			events = append(events, strings.Split(test.after, "\n")...)
+		}
+		found := check(t, event.V1Minor1, append(events, test.event)...)
+		if len(found) != 1 {
+			t.Errorf("%s: %v", test.event, found)
+			continue
+		}
+		f := found[0]
+		got := fmt.Sprintf("%s %s %s %d: %s", f.Rule, f.Code, f.Pointer, *f.Offset, f.Message)
+		if got != test.want || *f.EventIndex != len(events) || f.Spec != "AG-UI" || f.Severity != finding.Error {
+			t.Errorf("got  %s (event %d)\nwant %s", got, *f.EventIndex, test.want)
+		}
+	}
+	found := check(t, event.Draft, started, `{"type":"CUSTOM","name":"n","value":1}`)
+	if len(found) != 1 || found[0].Error() != "stream_truncated: the stream ends in a run without RUN_FINISHED or RUN_ERROR" || found[0].Rule != "G34" || *found[0].EventIndex != 1 {
+		t.Errorf("%v", found)
+	}
+}
