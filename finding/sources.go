@@ -80,6 +80,7 @@ var (
 
 // sources has the source of each rule of docs/sequence.md. It is never changed.
 var sources = sync.OnceValue(func() map[string]Source {
+	mixed := streaming("The chunked form", 2)
 	return map[string]Source{
 		"G1": {lifecycle("The run", 1), allVersions, allClients},
 		"G2": {lifecycle("After a run closes", 1), allVersions, allClients},
@@ -91,15 +92,15 @@ var sources = sync.OnceValue(func() map[string]Source {
 		"G7": {subagents("Lifecycle", 7), allVersions, ownerClients},
 		"G8": {must("basic/processing", "The rule", 4), allVersions, ownerClients},
 
-		"G9":  {streaming("Open, content, close", 1), allVersions, allClients},
-		"G10": {streaming("Open, content, close", 2), allVersions, allClients},
-		"G11": {streaming("Open, content, close", 1), allVersions, allClients},
-		"G12": {streaming("Open, content, close", 2), allVersions, allClients},
+		"G9":  {slices.Concat(streaming("Open, content, close", 1), mixed), allVersions, allClients},
+		"G10": {slices.Concat(streaming("Open, content, close", 2), mixed), allVersions, allClients},
+		"G11": {slices.Concat(streaming("Open, content, close", 1), mixed), allVersions, allClients},
+		"G12": {slices.Concat(streaming("Open, content, close", 2), mixed), allVersions, allClients},
 		"G13": {subagents("Ownership", 6), allVersions, ownerClients},
 		"G14": {lifecycle("Steps", 1), allVersions, allClients},
 		"G15": {slices.Concat(lifecycle("Steps", 2), subagents("Ownership", 3)), allVersions, allClients},
-		"G16": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 1), reasoning("Reasoning messages", 2)), specified, lastClient},
-		"G17": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 3), reasoning("Reasoning messages", 2)), specified, lastClient},
+		"G16": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 1), reasoning("Reasoning messages", 2), mixed), specified, lastClient},
+		"G17": {slices.Concat(reasoning("Spans: REASONING_START and REASONING_END", 3), reasoning("Reasoning messages", 2), mixed), specified, lastClient},
 		"G18": {subagents("Ownership", 1), allVersions, ownerClients},
 
 		"G19": {subagents("Lifecycle", 1), allVersions, ownerClients},
