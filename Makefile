@@ -112,7 +112,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs
+LANES := live,assaycli,judge,client,browser,postgres,programs,witness
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -226,6 +226,11 @@ conformance: $(BIN) ## run the vectors on the program and the Python reference
 .PHONY: differential
 differential: ## compare the program with the Python reference on N generated cases (20000) of a SEED (1)
 	@for mode in files captures streams; do $(GO) run ./$(VECTORS)/differential -mode $$mode -python $(PYTHON) -n $(N) -seed $(SEED); done
+
+.PHONY: witness
+witness: ## compare our verdicts on AG-UI streams with those of a second reader of the specification, in Python, on 20,000 generated streams of each version
+	@cd envelope/witness && $(PYTHON) -W error -B -m unittest -q
+	@P20EXPORT_PYTHON=$$(command -v $(PYTHON)) $(GOTEST) -timeout 0 -v -tags witness -run '^TestWitness' ./envelope/witness
 
 .PHONY: mutation
 mutation: ## disable the check of each rule in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)

@@ -53,12 +53,19 @@ class Stream:
     owner: str | None
     fields: dict
 
+    def tag(self):
+        return {} if self.owner is None else {"subagentRunId": self.owner}
+
 
 class Expander:
-    """Holds the open chunk streams; owner_of tells who owns what an event opens or continues."""
+    """Holds the open chunk streams.
 
-    def __init__(self, owner_of):
-        self._owner_of = owner_of
+    owner_of returns the owner of what an event opens or continues. doubt is called when the text
+    leaves open in which lane an event arrives.
+    """
+
+    def __init__(self, owner_of, doubt):
+        self._owner_of, self._doubt = owner_of, doubt
         self._lanes = {}
 
     def expand(self, event):
@@ -78,12 +85,15 @@ class Expander:
             return []
         owner, kind = self._owner_of(event), EXPLICIT.get(name)
         named = event[kind.key] if kind else None
-        return [lane for lane, open_ in self._lanes.items()
-                if lane == owner or kind is open_.kind and named == open_.id]
+        same = [lane for lane, open_ in self._lanes.items() if kind is open_.kind and named == open_.id]
+        inherited = owner is not None and "subagentRunId" not in event
+        if inherited and self._lanes.keys() & {owner, None} or any(lane != owner for lane in same):
+            self._doubt()
+        return [lane for lane in self._lanes if lane == owner or lane in same]
 
     def _close(self, owner):
         stream = self._lanes.pop(owner)
-        return {"type": stream.kind.end, stream.kind.key: stream.id}
+        return {"type": stream.kind.end, stream.kind.key: stream.id, **stream.tag()}
 
     def _chunk(self, kind, event):
         stream = self._continued(kind, event)
@@ -120,6 +130,8 @@ class Expander:
             if name in event:
                 start[name] = event[name]
         owner = self._owner_of(start)
+        if owner is not None and "subagentRunId" not in start:
+            self._doubt()
         closed = [self._close(owner)] if owner in self._lanes else []
         fields = {**kind.implied, **{name: event[name] for name in kind.opener if name in event}}
         stream = self._lanes[owner] = Stream(kind, event[kind.key], owner, fields)
@@ -128,4 +140,4 @@ class Expander:
     def _content(self, kind, event, stream):
         if "delta" not in event:
             return []
-        return [{"type": kind.content, kind.key: stream.id, "delta": event["delta"]}]
+        return [{"type": kind.content, kind.key: stream.id, "delta": event["delta"], **stream.tag()}]

@@ -8,12 +8,13 @@ witness.py --serve
     reads one stream a line, {"protocol": ..., "events": [TEXT, ...]} with the JSON text of each
     event as a string, and prints one line for each until the end of the input
 
-The row has four members. "reject" is null or the first event that a conforming consumer rejects:
+The row has five members. "reject" is null or the first event that a conforming consumer rejects:
 its index, the page of the rule, a short code and the reason; an index equal to the number of
 events is the end of the stream. "stripped" lists what a consumer removes: the index of the event,
 a JSON Pointer into it and whether that is an event, a property, a value or an element. "producer"
-lists each rule that binds only the producer and is broken. "truncated" says that the stream ends
-without a terminal event. The judgement ends at the first rejection.
+lists each rule that binds only the producer and is broken. "open" lists the events on which the
+text leaves a choice (docs/witness.md). "truncated" says that the stream ends without a terminal
+event. The judgement ends at the first rejection.
 
 It shares no code with the program. It was written from the pages and the schema of the
 specification by somebody who had not read the program's rules.
@@ -26,6 +27,7 @@ import sys
 from duties import Duties
 from enforce import enforce
 from expand import Expander
+from questions import Questions
 from reading import PROTOCOLS, Rejected, read
 from shapes import EVENTS
 from verify import Verifier
@@ -36,28 +38,32 @@ ACCEPTED, REJECTED, USAGE, UNREADABLE = 0, 1, 2, 3
 def judge(lines, protocol):
     """Returns the row of a stream, given the JSON text of each event."""
     verifier = Verifier(protocol)
-    expander, duties = Expander(verifier.owner_of), Duties(protocol, verifier)
-    stripped, producer, index = [], [], 0
+    questions = Questions(verifier)
+    expander, duties = Expander(verifier.owner_of, questions.lane), Duties(protocol, verifier)
+    stripped, producer, doubts, index = [], [], [], 0
 
     def broke(rules):
         producer.extend({"event": index, "page": page, "code": code} for page, code in rules)
 
     def row(reject):
-        return {"reject": reject, "stripped": stripped, "producer": producer,
+        return {"reject": reject, "stripped": stripped, "producer": producer, "open": doubts,
                 "truncated": reject is None and verifier.truncated()}
 
     try:
         for index, line in enumerate(lines):
             event = read(line)
+            doubts.extend({"event": index, "question": name} for name in questions.received(event))
             kept, removed = enforce(EVENTS[protocol], event)
             stripped.extend({"event": index, "at": place, "what": what} for place, what in removed)
             broke(duties.received(event, removed))
             for part in expander.expand(kept) if kept is not None else ():
                 broke(duties.expanded(part))
+                doubts.extend({"event": index, "question": name} for name in questions.expanded(part))
                 verifier.check(part)
         index = len(lines)
         verifier.end()
     except Rejected as error:
+        doubts.extend({"event": index, "question": name} for name in questions.lasting())
         producer[:] = [rule for rule in producer if rule["event"] < index]
         return row({"event": index, "page": error.page, "code": error.code, "reason": error.reason})
     return row(None)

@@ -88,6 +88,7 @@ var floors = map[string][]string{
 	"envelope/event":                         {},
 	"envelope/internal/jsonpatch":            {},
 	"envelope/judge":                         {},
+	"envelope/witness":                       {"envelope/event"},
 	"serve/internal/guard":                   {},
 	"serve/servetest":                        {"store/restore", "store", "envelope/compact", "envelope/reduce", "envelope/sequence", "envelope/judge", "envelope"},
 	"capture/client":                         {"capture/internal/exchange", "capture"},
@@ -222,7 +223,7 @@ func TestImports(t *testing.T) {
 
 // commands matches the files whose strings may name commands and flags: the program, the
 // other programs of the repository, and the table of hints.
-var commands = regexp.MustCompile(`^(cmd|internal/hint|schema/vectors/(mutation|differential))/`)
+var commands = regexp.MustCompile(`^(cmd|internal/hint|schema/vectors/(mutation|differential)|envelope/witness)/`)
 
 // commandLine matches a flag, or the program followed by a command.
 var commandLine = regexp.MustCompile(`(^|[^-\w])--[a-z%]|p20export `)
