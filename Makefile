@@ -112,7 +112,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,witness
+LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -231,6 +231,10 @@ differential: ## compare the program with the Python reference on N generated ca
 witness: ## compare our verdicts on AG-UI streams with those of a second reader of the specification, in Python, on 20,000 generated streams of each version
 	@cd envelope/witness && $(PYTHON) -W error -B -m unittest -q
 	@P20EXPORT_PYTHON=$$(command -v $(PYTHON)) $(GOTEST) -timeout 0 -v -tags witness -run '^TestWitness' ./envelope/witness
+
+.PHONY: spec
+spec: ## compare our verdicts on the form of 20,000 generated events with the schemas of AG-UI's specification, which are in the directory P20EXPORT_SPEC
+	@$(GOTEST) -timeout 0 -v -tags spec -run '^TestSpec' ./envelope/witness
 
 .PHONY: mutation
 mutation: ## disable the check of each rule in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)
