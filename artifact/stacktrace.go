@@ -73,6 +73,8 @@ var traceParts = [][2]string{
 	{"SOURCE", `[^\t-\r ()]+\.(?:java|kt|kts|scala|groovy|clj)`},
 	{"FUNC", `[^\t-\r .:\\]+(?:\.[^\t-\r .:\\]+)+`},
 	{"GOFILE", `(?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+`},
+	{"IMAGE", `[0-9]+(?:[\t ]|\\+t)+[^\t-\r \\]+(?:[\t ]|\\+t)+0x[0-9a-f]{9,16} [^\n\r+]{1,256} \+ [0-9]+`},
+	{"EXFILE", `[^\t-\r ()\\]{1,256}\.(?:exs?|eex|heex|leex|erl)`},
 }
 
 // traceShapes are the shapes of rule A26 and their languages. RE2 and Python's re with
@@ -107,4 +109,17 @@ var traceShapes = [][2]string{
 	{"Rust", `thread \\*'[^'\n\r]*' (?:\([0-9]+\) )?panicked at [^\n\r]*\.rs:[0-9]+:[0-9]+`},
 	{"Java", `[^\t-\r ()\[,;\\]{1,256}\.[^\t-\r ()\[,;.\\]{1,256}\(<SOURCE>:[0-9]+\)(?:,|;)(?:<GAP>)?[^\t-\r ()\[,;\\]+\(<SOURCE>:[0-9]+\)`},
 	{".NET", `<AT><NAME>\([^()\n\r]*\)(?:<GAP>)?(?:,|;|\|)(?:<GAP>)?at <NAME>\(`},
+	{"PHP", `(?:PHP )?Fatal error: +Uncaught [^\n\r]*\.php:[0-9]+`},
+	{"PHP", `Stack trace:<GAP>#0[ ]`},
+	{"PHP", `#[0-9]+ +(?:[^\t-\r ()]+\.php\([0-9]+\)|\[internal function\]): [^\t-\r ()]+\(`},
+	{"PHP", `#[0-9]+ +[^\t-\r ()]+\([^()\n\r]*\) called at \[[^\]\n\r]+:[0-9]+\]`},
+	{"Ruby", `(?:[^\t-\r \\]{0,256}\.(?:rb|erb|rake|ru)|-e|<internal:[^\t-\r <>]+>|\(eval[^()\n\r]*\)):[0-9]+:in \\*[\x60']`},
+	{"Swift", `[^\t-\r \\]{0,256}\.swift:[0-9]+: (?:Fatal error|Assertion failed|Precondition failed)\b`},
+	{"Swift", `(?:Fatal error|Assertion failed|Precondition failed): (?:[^\n\r]*: )?file [^\t-\r "]+\.swift, line [0-9]+`},
+	{"Swift", `<LINE><IMAGE>`},
+	{"Swift", `(?:\b|\\[nrt])<IMAGE>(?: \([^()\n\r]*\))?(?:<GAP>|\\*", \\*")<IMAGE>`},
+	{"Swift", `(?:\b|\\[nrt])[0-9]+ +(?:\[[a-z]+\] +)?(?:0x[0-9a-f]{9,16} )?[^\t-\r ()]+\([^()\n\r]*\)(?: \+ [0-9]+)? in [^\t-\r ]+ at [^\t-\r ]+\.swift:[0-9]+`},
+	{"Elixir", `\([a-z][a-z0-9_]* [0-9]+\.[^\t-\r ()]+\) <EXFILE>:[0-9]+:[ ]`},
+	{"Elixir", `(?:\([a-z][^()\n\r]{0,64}\) )?<EXFILE>:[0-9]+: (?:anonymous fn/[0-9]+ in )?[^\t-\r ()]+/[0-9]+<GAP>(?:\([a-z][^()\n\r]{0,64}\) )?<EXFILE>:[0-9]+:[ ]`},
+	{"Elixir", `\[file: (?:~c)?\\*["'][^"'\n\r]+["'], line: [0-9]+`},
 }

@@ -41,6 +41,10 @@ func TestStackTrace(t *testing.T) {
 			"thread 'main' panicked at src/main.rs:4:5: boom", "thread 'main' (7) panicked at src/main.rs:4:5:", "thread 'a b' panicked at 'boom', src/main.rs:4:5", `thread \'main\' panicked at src/main.rs:4:5`,
 			"a.B.c(B.java:3), d.E.f(E.kt:4)", "a.b/c.D.e(D.java:3);d.E.f(E.kt:4)", "at A.B(), at C.D(Int32 n)", "at A.B() | at C.D(Int32 n)",
 			"at A.B(String x) in /a/b.cs:line 3", "at A.B() at C.D(Int32 n)", "--- End of stack trace from previous location ---",
+			"PHP Fatal error:  Uncaught E: boom in /a/b.php:3", `#0 /a/b.php(3): A\B->f('x')`, "#12 [internal function]: {closure}(1)", "Stack trace:\n#0 {main}", `Stack trace:\n#0 {main}`, "#0  f(1) called at [/a/b.php:3]",
+			"/a/b.rb:3:in `f'", "b.rb:3:in 'A#f'", `b.rb:3:in \'f\'`, "-e:1:in `<main>'", "(eval at /a/b.rb:3):1:in 'f'", "<internal:kernel>:187:in `loop'",
+			"A/main.swift:3: Fatal error: boom", "Precondition failed: boom: file /a/main.swift, line 3", "0   A   0x000000010a2b3c4d main + 12 1   B   0x000000010a2b3d10 start + 3", `0   A   0x000000010a2b3c4d main + 12", "1   B   0x000000010a2b3d10 start + 3`, "3 [ra] 0x000055d0c2a3b4f0 f(_:) + 12 in A at /a/main.swift:7:1", "0 f() in A at /a/main.swift:7:1",
+			"(app 0.1.0) lib/a.ex:3: A.f/1", `(stdlib 4.2) gen_server.erl:3: :gen_server.init/3`, "lib/a.ex:3: A.f/1 test/b.exs:5: anonymous fn/0 in A.g/2", `(app) lib/a.ex:3: A.f/1\n(elixir) lib/enum.ex:5: Enum.map/2`, "[file: 'lib/a.ex', line: 3]", `[file: ~c\"lib/a.ex\", line: 3]`,
 		} {
 			if got := artifact.IndexStackTrace(before + gap + trace); got != len(before) {
 				t.Errorf("%q: %d, want %d", before+gap+trace, got, len(before))

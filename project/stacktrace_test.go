@@ -178,6 +178,10 @@ func TestAddedShapes(t *testing.T) {
 		"it broke: thread 'main' panicked at src/main.rs:4:5: boom",
 		"it broke: a.B.c(B.java:3), d.E.f(E.kt:4)",
 		"it broke: Error at A.B(), at C.D()",
+		"it broke: Stack trace: #0 {main}",
+		"it broke: a.rb:3:in `f'",
+		"it broke: a.swift:3: Fatal error: boom",
+		"it broke: (a 0.1.0) lib/a.ex:3: A.f/1",
 	} {
 		for name, newest := range map[project.Name]int{project.EmittedSnapshot: 3, project.EmittedSnapshotText: 3, project.FoldedStream: 4} {
 			for _, version := range []int{newest - 1, newest} {

@@ -21,8 +21,8 @@ import (
 // compact must not change them. A commit that changes the contract or a projection also
 // changes the digest here, by hand, and gives the reason in its body.
 var evidence = map[string]string{
-	"contract":  "2fb9840f2100f42dde14dc33511a51dc0f9fb846bd067e4fdb0ca8865a7730f6",
-	"vectors":   "8f31d816fbd2200442754c33fb8eb177035605a6e7504cfab32c44e93b4b202f",
+	"contract":  "b78018ca56703118d069c72d993d0ba78c2fde35bfa1093d319d8c1249beea55",
+	"vectors":   "93e15467058faa8cde4dac99c04cf30db796a7c70c227c6227a8a3e59f247be9",
 	"sample":    "6f29709fa29fa78192ec4c3ec879fd33245ba7326f31a0fba02c1c4e5f8c4242",
 	"artifacts": "97b2266b816aade5a431d6b61044fda76d44e42f9b3301405aa4425be08a62be",
 }

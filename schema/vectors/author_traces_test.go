@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// realTraces were printed by Python 3.11, Node.js 20, Java 17, Go 1.26 and Rust 1.95, and
-// then shortened and given other directories; or they follow the documentation of .NET,
-// Mono, Kotlin, Firefox and Safari.
+// realTraces were printed by Python 3.11, Node.js 20, Java 17, Go 1.26, Rust 1.95, PHP 8.2,
+// Ruby 3.1 and Elixir 1.14, and then shortened and given other directories; or they follow
+// the documentation of .NET, Mono, Kotlin, Firefox, Safari, Swift, earlier versions of PHP
+// and later ones of Ruby and Elixir.
 var realTraces = []struct{ name, trace string }{
 	{"python", "Traceback (most recent call last):\n  File \"/app/p.py\", line 5, in <module>\n    try: f()\n         ^^^\n  File \"/app/p.py\", line 3, in g\n    def g(): raise ValueError(\"boom\")\nValueError: boom\n"},
 	{"python-cause", "Traceback (most recent call last):\n  File \"/app/p.py\", line 8, in <module>\n    try: f()\nValueError: boom\n\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n  File \"/app/p.py\", line 9, in <module>\n    except ValueError as e: raise RuntimeError(\"worse\") from e\nRuntimeError: worse\n"},
@@ -62,6 +63,30 @@ var realTraces = []struct{ name, trace string }{
 	{"dotnet-async", "System.Exception: boom\n   at Example.Program.<Load>d__2.MoveNext()\n--- End of stack trace from previous location where exception was thrown ---\n   at System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw()\n   at System.Runtime.CompilerServices.TaskAwaiter.HandleNonSuccessAndDebuggerNotification(Task task)\n"},
 	{"dotnet-enhanced", "System.Exception: boom\n   at async Task<string> Example.Store.Load(string name) in /app/Store.cs:line 12\n"},
 	{"mono", "System.NullReferenceException: boom\n  at Example.Store.Open (System.String name) [0x00012] in <3c1e0d>:0 \n"},
+
+	{"php", "PHP Fatal error:  Uncaught RuntimeException: boom in /app/a.php:3\nStack trace:\n#0 /app/a.php(3): App\\Store->open('x')\n#1 /app/a.php(4): App\\Store::make()\n#2 [internal function]: App\\{closure}(1)\n#3 /app/a.php(4): array_map(Object(Closure), Array)\n#4 /app/a.php(5): App\\f()\n#5 {main}\n  thrown in /app/a.php on line 3\n"},
+	{"php-main", "Error: top in /app/b.php:6\nStack trace:\n#0 {main}\n"},
+	{"php-frames", "#0 /app/b.php(3): f()\n#1 {main}"},
+	{"php-internal", "boom\n#0 [internal function]: App\\{closure}(1)\n#1 /app/bin/run(4): array_map(Object(Closure), Array)"},
+	{"php-log", `{"exception":"[object] (RuntimeException(code: 0): boom at /app/Store.php:3)\n[stacktrace]\n#0 /app/Store.php(7): App\\Store->open('x')\n#1 {main}\n"}`},
+	{"php-print", "#0  f() called at [/app/a.php:3]\n#1  g(1, Array) called at [/app/a.php:7]\n"},
+
+	{"ruby", "/app/a.rb:2:in `bar': boom (ArgumentError)\n\tfrom /app/a.rb:3:in `block in baz'\n\tfrom /app/a.rb:3:in `each'\n\tfrom /app/a.rb:6:in `<main>'\n"},
+	{"ruby-list", "[\"a.rb:2:in `bar'\", \"a.rb:3:in `block in baz'\", \"a.rb:6:in `<main>'\"]"},
+	{"ruby-eval", "boom\n(eval):1:in `<main>'\n<internal:kernel>:187:in `loop'\n"},
+	{"ruby-quotes", "/app/a.rb:2:in 'Foo#bar': boom (ArgumentError)\n\tfrom /app/a.rb:3:in 'block in Foo#baz'\n\tfrom <internal:array>:42:in 'Array#each'\n\tfrom /app/a.rb:6:in '<main>'\n"},
+
+	{"swift", "App/main.swift:3: Fatal error: Index out of range\n"},
+	{"swift-old", "Fatal error: Index out of range: file /app/main.swift, line 3\n"},
+	{"swift-symbols", `["0   App                                 0x000000010a2b3c4d $s3App4mainyyF + 12", "1   App                                 0x000000010a2b3d10 main + 20", "2   dyld                                0x00000001a0b1c2d3 start + 2432"]`},
+	{"swift-report", "Thread 0 Crashed:\n0   libswiftCore.dylib            \t0x18e1a2b3c closure #1 in _assertionFailure(_:_:file:line:flags:) + 228\n1   App                           \t0x100003f40 f() + 36 (main.swift:3)\n2   App                           \t0x100003f98 main + 12 (main.swift:7)\n"},
+	{"swift-backtrace", "Program crashed: Illegal instruction at 0x000055d0c2a3b4c5\n\nThread 0 \"App\" crashed:\n\n0 f() + 44 in App at /app/main.swift:3:5\n1 [ra] g(_:) + 12 in App at /app/main.swift:7:1\n"},
+	{"swift-addresses", "Thread 0 \"App\" crashed:\n\n0               0x000055d0c2a3b4c5 f() + 44 in App at /app/main.swift:3:5\n1 [ra]          0x000055d0c2a3b4f0 main() + 12 in App at /app/main.swift:7:1\n"},
+
+	{"elixir", "** (RuntimeError) boom\n    (app 0.1.0) lib/app.ex:2: anonymous fn/1 in App.run/1\n    (elixir 1.14.0) lib/enum.ex:1658: Enum.\"-map/2-lists^map/1-0-\"/2\n    (app 0.1.0) lib/app.ex:4: App.go/1\n    (stdlib 4.2) proc_lib.erl:240: :proc_lib.init_p_do_apply/3\n"},
+	{"elixir-script", "** (RuntimeError) boom\n    a.exs:2: anonymous fn/1 in App.run/1\n    a.exs:4: App.go/1\n    a.exs:8: (file)\n"},
+	{"elixir-old", "** (RuntimeError) boom\n    (app) lib/app.ex:4: App.go/1\n    (stdlib) proc_lib.erl:249: :proc_lib.init_p_do_apply/3\n"},
+	{"elixir-terms", "boom [{App, :go, 1, [file: 'lib/app.ex', line: 4]}, {App, :\"-run/1-fun-0-\", 1, [file: ~c\"lib/app.ex\", line: 2]}]"},
 }
 
 // shapes has a short text for each line of the contract's list that matches only that
@@ -74,6 +99,10 @@ var shapes = []string{
 	"Stack backtrace:", `boom\n at src/a.rs:3`, "7:   0x558abfae451a - a", "7: a::b at a.rs:3:5", "Backtrace [{ fn: x",
 	"it failed at async T C.D(E f) in g.cs:line 3", "at A.B(C d)", "it failed at A.B() at C.D(E f)", "it failed at A.B (C d) [0x00012] in g", "--- End of stack trace",
 	"thread 'a' panicked at a.rs:3:5", "a.B(C.java:3),d(E.kt:5)", "it failed at A.B(C d); at C.D(E f)",
+	"Fatal error: Uncaught E in /a.php:3", "Stack trace: #0 {main}", "#1 [internal function]: f(", "#0 f() called at [/a:3]",
+	"a.rb:3:in `f'",
+	"a.swift:3: Fatal error", "Fatal error: file a.swift, line 3", "0 A 0x000000001 f + 1", "it failed 0 A 0x000000001 f + 1 1 B 0x000000001 g + 1", "0 f() in A at a.swift:3",
+	"(a 0.1) b.ex:3: f", "b.ex:3: A.f/1 c.exs:5: A.g/2", "[file: 'a.ex', line: 3",
 }
 
 // ordinary are error texts with places, times and functions that are not stack traces.
@@ -97,6 +126,12 @@ var ordinary = []string{
 	"thread 'main' panicked at src/main.rs:2", "thread main panicked at src/main.rs:2:5", "thread 'main' panicked at 10:15:30", "the thread 'main' panicked; see src/main.rs:2:5", "thread 'main' (the first) panicked at src/main.rs:2:5",
 	"errors in build (Foo.java:3), test (Bar.java:5)", "see Foo.run(Foo.java:3) and Foo.stop(Foo.java:5)", "Main.main(Main.java:7) failed twice", "com.example.Main.f(Main.java:4), and 3 more", "javac(Foo.java:3), lint(Bar.java:5)",
 	"boom at Example.Program.Main()", "failed at Tool.run(input), at Tool.stop", "failed at Tool.run(input), then at Tool.stop(input)", "failed at run(input), at stop(input)",
+	"Fatal error: Allowed memory size of 134217728 bytes exhausted in /app/a.php on line 12", "PHP Warning:  Undefined variable $x in /app/a.php on line 3", "Fatal error: Uncaught exception in worker 3", "Uncaught exception in /app/a.php:3",
+	"Too few arguments to function f(), 0 passed in /app/a.php on line 3 and exactly 1 expected", "Stack trace: none", "Stack trace: see #12", "see #3 in a.php(12): it is fixed", "comment #1 /a.php(12): see below", "order #12 (3): refund(1) failed", "#3 (f() called at startup)",
+	"a.rb:3: syntax error, unexpected end-of-input", "undefined method `foo' for nil:NilClass (NoMethodError)", "a.rb:3:in the method `f'", "error in `f': boom (ArgumentError)", "config.yml:3:in 'production'", "a.rb:in `f'", "see a.rb:3 in `f'",
+	"main.swift:3:5: error: cannot find 'x' in scope", "Fatal error: Index out of range", "a.swift:3: fatal error: boom", "Fatal error: cannot open file a.swift", "file a.swift, line 3", "0 A 0x12 f + 1", "it failed 0 A 0x000000012 f + 1", "3 bytes at 0x000000012 were changed + 2 more", "3 calls of f() in A at a.swift:3", "f() in A at a.swift:3",
+	"** (RuntimeError) boom", "** (CompileError) lib/a.ex:3: undefined function foo/1", "warning: lib/a.ex:3: foo/1 is unused", "(error) lib/a.ex:3: foo/1 is undefined", "(app 0.1.0) lib/a.ex is missing", "** (FunctionClauseError) no function clause matching in App.run/1",
+	"lib/a.ex:3: App.run/1, lib/b.ex:5: App.stop/1", "see lib/a.ex:3: App.run/1 and lib/b.ex:5: App.stop/1", "[file: a.ex, line: 3]", "[file: 'a.ex']", "function App.run/1 is undefined (module App is not available)",
 }
 
 // inJSON returns a text as a JSON string in canonical form.

@@ -199,10 +199,13 @@ class Artifact(unittest.TestCase):
         self.assertEqual(error(repr(trace)[:128]), ["A26 /error_code"])
         self.assertEqual(error(trace), ["A25 /error_code", "A26 /error_code"])
         for text in ("at f (/a/b.js:3:5)", "@http://a/b.js:3:5", "boom\\nat A.b(C.java:3)", "goroutine 1 [running]:",
-                     "stack backtrace:", "at A.b(String x) in c.cs:line 3", "e\u0301  at /a.js:3:5"):
+                     "stack backtrace:", "at A.b(String x) in c.cs:line 3", "e\u0301  at /a.js:3:5",
+                     "#0 /a/b.php(3): f()", "a.rb:3:in `f'", "a.rb:3:in 'A#f'", "a.swift:3: Fatal error: x",
+                     "0 A 0x000000001 f + 1", "(a 0.1.0) lib/a.ex:3: A.f/1"):
             self.assertEqual(error(text), ["A26 /error_code"], text)
         for text in ("panicked at src/main.rs:2:5", "at 10:15:30", "line 3, column 5", "at f (10:15:30)",
-                     "\u00e9at f(x)", "at a.b", "File \"x\", line 3"):
+                     "\u00e9at f(x)", "at a.b", "File \"x\", line 3", "#0 in a.php(3): x",
+                     "a.rb:3: x", "Fatal error: x", "1 of 2 at 0x000000001", "** (E) lib/a.ex:3: f/1"):
             self.assertEqual(error(text), [], text)
         for length, rules in ((8192, ["A23 /error_code", "A26 /error_code"]), (8193, ["A23 /error_code"])):
             text = "stack backtrace:".rjust(length, "\u00e9")
