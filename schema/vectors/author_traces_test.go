@@ -132,6 +132,8 @@ var ordinary = []string{
 	"main.swift:3:5: error: cannot find 'x' in scope", "Fatal error: Index out of range", "a.swift:3: fatal error: boom", "Fatal error: cannot open file a.swift", "file a.swift, line 3", "0 A 0x12 f + 1", "it failed 0 A 0x000000012 f + 1", "3 bytes at 0x000000012 were changed + 2 more", "3 calls of f() in A at a.swift:3", "f() in A at a.swift:3",
 	"** (RuntimeError) boom", "** (CompileError) lib/a.ex:3: undefined function foo/1", "warning: lib/a.ex:3: foo/1 is unused", "(error) lib/a.ex:3: foo/1 is undefined", "(app 0.1.0) lib/a.ex is missing", "** (FunctionClauseError) no function clause matching in App.run/1",
 	"lib/a.ex:3: App.run/1, lib/b.ex:5: App.stop/1", "see lib/a.ex:3: App.run/1 and lib/b.ex:5: App.stop/1", "[file: a.ex, line: 3]", "[file: 'a.ex']", "function App.run/1 is undefined (module App is not available)",
+	// Neither raw failures of a transport on one line nor instructions are recognized.
+	`Unexpected token '<', "<!DOCTYPE "... is not valid JSON`, `malformed HTTP response "HTTP/1.1 502 Bad Gateway"`, "connect ECONNREFUSED 127.0.0.1:443 - Local (0.0.0.0:0)", "the run failed; run it again with seed 7",
 }
 
 // inJSON returns a text as a JSON string in canonical form.
@@ -170,6 +172,7 @@ func (a *author) traces() {
 	a.ok("A26", "ordinary-code", "the same in error_code", code("panicked at src/main.rs:2:5"))
 	a.ok("A26", "content", "the content of a message is not searched", first("content", inJSON(realTraces[0].trace)))
 
+	a.bad("A25", "http-response", "an HTTP response with its header fields", message("HTTP/1.1 502 Bad Gateway\r\nServer: example\r\nContent-Length: 0\r\n\r\n"), control)
 	a.bad("A26", "both", "a stack trace in both texts", value(message("stack backtrace:"), "error_code", `"stack backtrace:"`), "error_stack_trace /error_code", trace)
 	a.bad("A26", "beside-finished", "judged where the key may not stand at all", swap(finished, `"RUN_FINISHED"`, `"RUN_FINISHED","error_message":"stack backtrace:"`), "error_key_forbidden /error_message", trace)
 	a.bad("A26", "boundary", "é is no part of a word", message("éat f (/a/b.js:3:5)"), trace)
