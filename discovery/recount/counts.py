@@ -28,6 +28,7 @@ class Counts(Answers):
         self.beginning()
         self.qualification()
         self.answers()
+        self.specification()
         self.verdicts()
         self.emitted()
         self.chosen_ids()
@@ -61,6 +62,28 @@ class Counts(Answers):
             changes = frozenset(figures.required_change(finding) for finding in findings)
             rows.append([i.name, i.version, "yes" if self.qualifies(i) else "no", why or "", changes or ""])
         header = "| integration | version | qualifies | why not | required change |"
+        self.table(section, header, rows)
+
+    # AG-UI's specification
+
+    def specification(self) -> None:
+        rows, broken = [], []
+        for i in self.all:
+            counts = [sum(column) for column in zip(*(figures.breaches(entry.run) for entry in i.runs))]
+            rows.append([i.name, "yes" if self.qualifies(i) else "no", len(i.runs), *counts])
+            what = ", ".join(f"{n} of {len(i.runs)} runs {words}" for n, words in zip(counts, figures.BREACHES) if n)
+            if what:
+                broken.append((self.qualifies(i), f"{i.name} {i.version} ({what})"))
+        good = sum(map(self.qualifies, self.all))
+        section = "What AG-UI's specification changes"
+        for qualify, words, total in (
+            (True, "Qualified integrations that break one of these rules: ", good),
+            (False, "Integrations that do not qualify and break one: ", len(self.all) - good),
+        ):
+            names = [name for qualifies, name in broken if qualifies == qualify]
+            stop = " Integrations" if qualify else "\n"
+            self.prose(section, words + "{} of {}: {}." + stop, len(names), total, "; ".join(names) or "none")
+        header = "| integration | qualifies | runs |" + "".join(f" {words} |" for words in figures.BREACHES)
         self.table(section, header, rows)
 
     # The integrations

@@ -243,6 +243,32 @@ def own_ids(run: Run) -> dict[str, list[str]]:
     return found
 
 
+# What a run can break, in the words of the page, in the order of its table.
+BREACHES = (
+    "end under another run id",
+    "end in another thread",
+    "begin under another id than the request's",
+    "begin without an id",
+    "have events after their end",
+)
+
+
+def breaches(run: Run) -> list[bool]:
+    """Whether the run breaks each of AG-UI's rules about its two ends."""
+    request, started = run.capture.request, run.started.value
+    ended = run.terminal.value if run.terminal and run.terminal.type == "RUN_FINISHED" else started
+    after = [event.type for event in run.events if run.terminal and event.start > run.terminal.start]
+    if run.terminal and run.terminal.type == "RUN_FINISHED" and after[:1] == ["RUN_ERROR"]:
+        del after[0]
+    return [
+        ended.get("runId") != started.get("runId"),
+        ended.get("threadId") != started.get("threadId"),
+        any(request.get(key) and started.get(key) != request[key] for key in ENDS),
+        any(not isinstance(started.get(key), str) for key in ENDS),
+        bool(after),
+    ]
+
+
 def streamed_ids(run: Run) -> list[str]:
     return list(dict.fromkeys(event.value["messageId"] for event in run.of("TEXT_MESSAGE_START", "TEXT_MESSAGE_CHUNK")))
 

@@ -8,7 +8,7 @@ import rebuilt
 from capture import Capture, Run, events
 from contract import refused_reference, stack_trace
 from counts import Counts
-from figures import DISCOVERY, AnalyzedRun, shape
+from figures import DISCOVERY, AnalyzedRun, breaches, shape
 from page import NUMBER, Page, Prose, Table
 from projection import emitted, folded
 
@@ -55,6 +55,25 @@ class Stream(unittest.TestCase):
         covered = [response[event.start : event.stop] for event in found]
         self.assertEqual(covered, [first.removeprefix(b"data: ").strip(), second.removeprefix(b"data: ").strip()])
         self.assertEqual([event.arrival for event in found], [9, 9])
+
+
+class Boundaries(unittest.TestCase):
+    def test_breaches(self) -> None:
+        start = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+        end, error = {**start, "type": "RUN_FINISHED"}, {"type": "RUN_ERROR", "message": "x"}
+        for lines, want in (
+            ([start, end], ""),
+            ([start, end, error], ""),
+            ([start, error], ""),
+            ([start, {**end, "runId": "s"}], "0"),
+            ([start, {**end, "threadId": "s"}], "1"),
+            ([{**start, "runId": None}, {**end, "runId": "s"}], "03"),
+            ([start, end, end], "4"),
+            ([start, end, error, error], "4"),
+            ([start, error, {**end, "runId": "s"}], "4"),
+        ):
+            found = "".join(str(at) for at, broken in enumerate(breaches(run(lines, []))) if broken)
+            self.assertEqual(found, want, lines)
 
 
 class Projection(unittest.TestCase):

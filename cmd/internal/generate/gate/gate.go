@@ -33,6 +33,7 @@ func gateDocument(harnesses []harness, list *scenario.List) []byte {
 	fmt.Fprintf(&b, "This page answers [P20 §14](../docs/p20.md#s14) with %d runs in %d captures of %d real integrations. Every package is unmodified, and every model is scripted. A package without a server of its own is served by the harness or by another package's runtime ([harnesses](harness/README.md) lists them). An integration that is not listed was not tested. `make gate` generates this page from the captures, `make test` fails if the page is out of date, and `make discovery` records every capture again and compares the structure.\n\n", countRuns(g), countCaptures(harnesses), len(harnesses))
 	qualification(&b, g, list)
 	questions(&b, answers, t)
+	specification(&b, harnesses, g)
 	integrations(&b, harnesses, g)
 	otherScenarios(&b, g, needed)
 	rebuiltMessages(&b, harnesses)

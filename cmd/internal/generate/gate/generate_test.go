@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/project"
@@ -114,6 +115,54 @@ func TestDescribe(t *testing.T) {
 	}
 	if _, err := describeState([]*envelope.Event{read(t, `{"type":"STATE_DELTA","delta":1}`)}, a); err == nil {
 		t.Error("a delta that is a number is accepted")
+	}
+}
+
+// Each breach of AG-UI's rules about the two ends of a run is found.
+func TestBoundaries(t *testing.T) {
+	const started, finished, failed = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`, `{"type":"RUN_ERROR","message":"x"}`
+	for _, test := range []struct {
+		events []string
+		want   boundaries
+	}{
+		{[]string{started, finished}, boundaries{}},
+		{[]string{started, failed}, boundaries{}},
+		{[]string{started}, boundaries{}},
+		{[]string{started, finished, failed}, boundaries{}},
+		{[]string{started, `{"type":"RUN_FINISHED","threadId":"t","runId":"s"}`}, boundaries{otherRun: true}},
+		{[]string{started, `{"type":"RUN_FINISHED","threadId":"u","runId":"r"}`}, boundaries{otherThread: true}},
+		{[]string{`{"type":"RUN_STARTED","threadId":"t"}`, finished}, boundaries{otherRun: true, otherRequest: true, withoutID: true}},
+		{[]string{`{"type":"RUN_STARTED","threadId":"t","runId":"s"}`}, boundaries{otherRequest: true}},
+		{[]string{started, finished, finished}, boundaries{afterEnd: true}},
+		{[]string{started, finished, `{"type":"RAW","event":1}`}, boundaries{afterEnd: true}},
+		{[]string{started, finished, failed, failed}, boundaries{afterEnd: true}},
+		{[]string{started, failed, `{"type":"RUN_FINISHED","threadId":"u","runId":"s"}`}, boundaries{afterEnd: true}},
+	} {
+		r, err := newBoundaryReader([]byte(`{"threadId":"t","runId":"r"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range test.events {
+			r.event(read(t, event))
+		}
+		if r.found != test.want {
+			t.Errorf("%s: %+v, want %+v", test.events, r.found, test.want)
+		}
+	}
+}
+
+// Discovery is done only if the first five answers are favorable.
+func TestDone(t *testing.T) {
+	answers := make([]gate.Answer, 8)
+	for i := range answers {
+		answers[i].Favorable = i != 1 && i != 4 && i != 6
+	}
+	if got := done(answers); !strings.Contains(got, "is not done") || !strings.HasSuffix(got, "missing: 2 and 5.") {
+		t.Error(got)
+	}
+	answers[1].Favorable, answers[4].Favorable = true, true
+	if got := done(answers); !strings.Contains(got, "Discovery is done") {
+		t.Error(got)
 	}
 }
 

@@ -18,7 +18,8 @@ const listedSentences = 5
 
 // questions writes the answers to P20 §14 and §14.3.
 func questions(b *bytes.Buffer, answers []gate.Answer, t refreezingCounts) {
-	b.WriteString("## Questions and answers\n\n| | question of P20 §14 and §14.3 | answer |\n|---|---|---|\n")
+	fmt.Fprintf(b, "## Questions and answers\n\n%s\n\n", done(answers))
+	b.WriteString("| | question of P20 §14 and §14.3 | answer |\n|---|---|---|\n")
 	for i, a := range answers {
 		question := a.Question
 		if question == gate.QuestionAnchors {

@@ -23,6 +23,7 @@ type runDetails struct {
 	run   analysis.Run
 	state stateEvents
 	ids   messageIDs
+	boundaries
 	// rebuilt is nil if the run has no snapshot.
 	rebuilt *analysis.Rebuilt
 	// refreezing is nil if the run has no artifact.
@@ -45,10 +46,15 @@ func readDetails(run analysis.Run) (runDetails, error) {
 	if err != nil {
 		return s, fmt.Errorf("%s: the request: %w", run.Capture, err)
 	}
+	ends, err := newBoundaryReader(request)
+	if err != nil {
+		return s, fmt.Errorf("%s: the request: %w", run.Capture, err)
+	}
 	rebuilder := newRebuilder(request)
 	var events []*envelope.Event
 	of := &filteredFrames{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
 		ids.event(e)
+		ends.event(e)
 		rebuilder.event(e)
 		if gate.IsStateEvent(e.Type) {
 			events = append(events, e.Clone())
@@ -61,7 +67,7 @@ func readDetails(run analysis.Run) (runDetails, error) {
 	if err != io.EOF {
 		return s, err
 	}
-	s.ids = ids.ids
+	s.ids, s.boundaries = ids.ids, ends.found
 	if s.rebuilt, err = rebuilder.compare(); err != nil {
 		return s, fmt.Errorf("%s: %w", run.Capture, err)
 	}
