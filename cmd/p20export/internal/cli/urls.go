@@ -32,23 +32,23 @@ func HideURLs(text string, args []string) string {
 			rest = arg
 		}
 		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-			text = hide(text, strings.TrimLeft(rest[:at], "/"), "@")
+			text = hide(text, "", strings.TrimLeft(rest[:at], "/"), "@")
 			rest = rest[at+1:]
 		}
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
-			text = hide(text, rest[i+1:], "")
+			text = hide(text, rest[i:i+1], rest[i+1:], "")
 		}
 	}
 	return text
 }
 
-// hide replaces a secret that is followed by after, in each form in which an error quotes it.
-func hide(text, secret, after string) string {
+// hide replaces a secret between two texts, in each form in which an error quotes it.
+func hide(text, before, secret, after string) string {
 	if secret == "" {
 		return text
 	}
 	for _, form := range []string{`"` + secret + `"`, `"` + finding.Escape(secret) + `"`, finding.Quote(secret), strconv.Quote(secret)} {
-		text = strings.ReplaceAll(text, form[1:len(form)-1]+after, "…"+after)
+		text = strings.ReplaceAll(text, before+form[1:len(form)-1]+after, before+"…"+after)
 	}
 	return text
 }

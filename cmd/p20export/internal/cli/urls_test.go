@@ -33,6 +33,9 @@ func TestHideURLs(t *testing.T) {
 		{"http://@h?", "http://@h?", "http://@h?"},
 		{"http://h/", "http://h/", "http://h/"},
 		{"a@b", "thread a@b", "thread a@b"},
+		{"http://h/?q", `--upstream "http://h/?q" cannot have a query`, `--upstream "http://h/?…" cannot have a query`},
+		{"http://h/#f", "http://h/#f has a fragment", "http://h/#… has a fragment"},
+		{"http://a:b@h/", "http://a:b@h/ has an a and a b", "http://…@h/ has an a and a b"},
 	} {
 		if got := cli.HideURLs(test.text, []string{"x", test.arg}); got != test.want {
 			t.Errorf("%q: %q, want %q", test.arg, got, test.want)
