@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestClientReports(t *testing.T) {
 		"open":        {[]string{started, textStart("m"), call, failed}, []finding.Code{finding.WrittenAfterRun, finding.WrittenAfterRun}},
 		"ended later": {[]string{started, textDelta("m", "x"), failed, started, textEnd("m")}, []finding.Code{finding.WrittenAfterRun}},
 		"patch":       {[]string{state, wrong, `{"type":"STATE_DELTA","delta":[]}`, `{"type":"STATE_DELTA"}`}, []finding.Code{finding.PatchFailed, "", finding.PatchFailed}},
+		"unknown":     {[]string{state, `{"type":"STATE_DELTA","delta":[{"op":"x"}]}`}, []finding.Code{finding.EventAltered}},
 		"no snapshot": {[]string{started, wrong, failed}, nil},
 	} {
 		for _, mode := range []Mode{ModeClient, ModeStream} {
@@ -51,6 +53,20 @@ func TestClientReports(t *testing.T) {
 					t.Errorf("%s, mode %s: event %d has the warning %q, want %q", name, mode, i, got[i], want)
 				}
 			}
+		}
+	}
+}
+
+// TestClientUnknownOperations has a patch whose unknown operation is left out where the patch
+// is applied, and kept where it is not.
+func TestClientUnknownOperations(t *testing.T) {
+	delta := `{"type":"STATE_DELTA","delta":[{"op":"increment","path":"/n"},{"op":"replace","path":"/n","value":5}]}`
+	for _, test := range []struct{ events, want []string }{
+		{[]string{`{"type":"STATE_SNAPSHOT","snapshot":{"n":1}}`, delta}, []string{`{"type":"STATE_SNAPSHOT","snapshot":{"n":5}}`}},
+		{[]string{delta}, []string{delta}},
+	} {
+		if got := run(t, ModeClient, test.events...); !slices.Equal(got, test.want) {
+			t.Errorf("%q becomes %q, want %q", test.events, got, test.want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func checkSnapshot(t *testing.T, seed uint64, events []string, split func(events
 // TestSnapshotAgain checks that compacting again changes nothing, also on streams with
 // extensions, with events of earlier versions and with broken sequences.
 func TestSnapshotAgain(t *testing.T) {
-	all := judge.Generator{With: judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches}
+	all := judge.Generator{With: judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches | judge.UnknownOperations}
 	for seed := range uint64(judge.Streams(1000)) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		events := judge.Generate(r, all)

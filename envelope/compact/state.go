@@ -5,6 +5,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -52,7 +53,8 @@ func (g *grouper) addState(e *envelope.Event) error {
 func (w *window) waiting() int { return w.deltas.bytes() + len(w.value) }
 
 // apply applies a delta to the last snapshot. As in the client, a delta that cannot be
-// applied is ignored.
+// applied is ignored. The client gets deltas without operations that JSON Patch does not
+// define, so they are left out.
 func (g *grouper) apply(e *envelope.Event) error {
 	if w := &g.state; !w.applied {
 		snapshot, err := value(w.value)
@@ -65,7 +67,11 @@ func (g *grouper) apply(e *envelope.Event) error {
 		w.value, w.applied = nil, true
 	}
 	delta, _ := e.Get("delta")
-	err := g.document.Apply(delta, jsonpatch.Client)
+	var unknown reduce.UnknownOperations
+	err := g.document.Apply(delta, jsonpatch.Client, unknown.Add)
+	if unknown.Any() && g.report != nil {
+		g.report(unknown.Finding(e, "/delta", delta))
+	}
 	if failed, ok := errors.AsType[*jsonpatch.Error](err); ok && failed.Limit {
 		return e.FindingAt(delta, finding.CompactionLimit, "the state: %v", err).WithPointer("/delta")
 	}

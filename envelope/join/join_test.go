@@ -160,7 +160,7 @@ func TestDamaged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
-		odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches
+		odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches | judge.UnknownOperations
 		s := newServer()
 		for _, text := range judge.Damage(r, judge.Generate(r, judge.Generator{With: odd})) {
 			e, err := envelope.ReadEvent([]byte(text))

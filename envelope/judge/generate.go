@@ -39,10 +39,11 @@ const (
 // These features are outside AG-UI 1.0 or differ between readers; they are in generated
 // streams only if Generator.With has them.
 const (
-	UnknownTypes Feature = 1 << (32 + iota) // events of unknown types
-	ExtraKeys                               // unknown keys of events and messages
-	Legacy                                  // THINKING_* events, binary parts, and null in optional fields, as in 0.x
-	OddPatches                              // patches on which the client and RFC 6902 differ
+	UnknownTypes      Feature = 1 << (32 + iota) // events of unknown types
+	ExtraKeys                                    // unknown keys of events and messages
+	Legacy                                       // THINKING_* events, binary parts, and null in optional fields, as in 0.x
+	OddPatches                                   // patches on which the client and RFC 6902 differ
+	UnknownOperations                            // operations of patches that JSON Patch does not define
 )
 
 // Generator says what Generate generates. The zero value stands for streams of 5 to 60

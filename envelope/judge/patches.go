@@ -98,6 +98,9 @@ func (s *stream) patch(doc *any) string {
 	if s.may(OddPatches, 40) {
 		ops = append(ops, s.oddOperation(*doc))
 	}
+	if s.may(UnknownOperations, 40) {
+		ops = slices.Insert(ops, s.r.IntN(len(ops)+1), pick(s, unknownOperations))
+	}
 	if failing {
 		bad := pick(s, []string{
 			`{"op":"remove","path":"/missing"}`,
@@ -111,6 +114,33 @@ func (s *stream) patch(doc *any) string {
 		*doc = before
 	}
 	return "[" + strings.Join(ops, ",") + "]"
+}
+
+// unknownOperations are operations that JSON Patch does not define.
+var unknownOperations = []string{
+	`{"op":"increment","path":"/a","by":2}`,
+	`{"op":"x"}`,
+	`{"op":"","path":7}`,
+	`{"op":"Add","path":"/b","value":1}`,
+	`{"op":"_get","path":""}`,
+	`{"op":"toString","path":"/a"}`,
+}
+
+// WithoutUnknownOperations removes operations that JSON Patch does not define from
+// generated patches. The client does so before it applies events, but not in compactEvents.
+func WithoutUnknownOperations(events []string) []string {
+	var pairs []string
+	for _, op := range unknownOperations {
+		pairs = append(pairs, ","+op, "", op+",", "", op, "")
+	}
+	remove := strings.NewReplacer(pairs...)
+	cut := slices.Clone(events)
+	for i, text := range cut {
+		if strings.HasPrefix(text, `{"type":"STATE_DELTA"`) || strings.HasPrefix(text, `{"type":"ACTIVITY_DELTA"`) {
+			cut[i] = remove.Replace(text)
+		}
+	}
+	return cut
 }
 
 // A place is a pointer to a value of a document, and how to change it.

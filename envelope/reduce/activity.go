@@ -132,7 +132,7 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 	r.conversation.separate(n)
 	doc, err := r.document(n.Message)
 	if err == nil {
-		err = r.applyTo(doc, n.Message, ops)
+		err = r.applyTo(e, doc, n.Message, ops)
 	}
 	if err != nil {
 		r.patchFailed(e, err)
@@ -162,14 +162,14 @@ func (r *Reducer) document(m *Message) (*content, error) {
 
 // applyTo applies a patch to the content of an activity. A content that is null or has
 // no value is patched like an empty object.
-func (r *Reducer) applyTo(doc *content, m *Message, ops envelope.Value) error {
+func (r *Reducer) applyTo(e *envelope.Event, doc *content, m *Message, ops envelope.Value) error {
 	before := doc.Size()
 	old := doc.Document
 	if doc.Missing() || doc.Value() == nil {
 		doc.Document = jsonpatch.Document{Budget: &r.patches}
 		_ = doc.Reset(rawJSON("{}").value()) // an empty object exceeds no limit
 	}
-	err := doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect))
+	err := r.patch(e, &doc.Document, "/patch", ops)
 	if err != nil && (old.Missing() || old.Value() == nil) {
 		doc.Document = old
 	}

@@ -16,7 +16,7 @@ import (
 func TestClientReduce(t *testing.T) {
 	j := judge.Start(t)
 	for seed := range uint64(judge.Streams(2000)) {
-		events := judge.Generate(rand.New(rand.NewPCG(seed, 17)), judge.Generator{With: judge.Legacy})
+		events := judge.Generate(rand.New(rand.NewPCG(seed, 17)), judge.Generator{With: judge.Legacy | judge.UnknownOperations})
 		r := New(Options{Dialect: Client})
 		apply(t, r, judge.WithoutBinaryResults(events)...)
 		check(t, r)

@@ -22,7 +22,7 @@ func generate(t *rapid.T, g judge.Generator) []string {
 // every event of generated and damaged streams.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
-	odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches
+	odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches | judge.UnknownOperations
 	rapid.Check(t, func(rt *rapid.T) {
 		events := generate(rt, judge.Generator{With: odd})
 		if rapid.Bool().Draw(rt, "damaged") {

@@ -86,9 +86,49 @@ func (r *Reducer) stateDelta(e *envelope.Event) {
 		}
 		s.raw, s.doc = nil, doc
 	}
-	if err := s.doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect)); err != nil {
+	if err := r.patch(e, s.doc, "/delta", ops); err != nil {
 		r.patchFailed(e, err)
 	}
+}
+
+// patch applies a patch, which is at a pointer in the event. It leaves out operations
+// that JSON Patch does not define, with a warning.
+func (r *Reducer) patch(e *envelope.Event, doc *jsonpatch.Document, at finding.Pointer, ops envelope.Value) error {
+	var unknown UnknownOperations
+	err := doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect), unknown.Add)
+	if unknown.n > 0 {
+		r.found = append(r.found, unknown.Finding(e, at, ops))
+	}
+	return err
+}
+
+// UnknownOperations has the operations of a patch that JSON Patch does not define.
+type UnknownOperations struct {
+	n, first int
+	op       string // of the first
+}
+
+// Add adds an operation.
+func (u *UnknownOperations) Add(index int, op string) {
+	if u.n++; u.n == 1 {
+		u.first, u.op = index, op
+	}
+}
+
+// Any reports whether there is one.
+func (u *UnknownOperations) Any() bool { return u.n > 0 }
+
+// Finding returns a warning about the operations of a patch, which is at a pointer in the
+// event.
+func (u *UnknownOperations) Finding(e *envelope.Event, at finding.Pointer, patch envelope.Value) finding.Finding {
+	at = at.Index(u.first)
+	text := fmt.Sprintf("%s: %s is the operation %s, which JSON Patch does not define", e.Type, at, finding.Quote(u.op))
+	if u.n == 1 {
+		text += "; it is left out"
+	} else {
+		text += fmt.Sprintf("; it and %d more such operations are left out", u.n-1)
+	}
+	return e.FindingAt(patch, finding.EventAltered, "%s", text).WithPointer(at).WithSeverity(finding.Warning)
 }
 
 // patchFailed adds a warning about a patch that does not apply.

@@ -35,6 +35,17 @@ func TestState(t *testing.T) {
 		{"the keys of drafts", `
 			STATE_SNAPSHOT{"state":{"a":1}}
 			STATE_DELTA{"patch":[{"op":"remove","path":"/a"}]}`, `{}`, `event_altered event_altered`},
+		{"unknown operations are left out", `
+			STATE_SNAPSHOT{"snapshot":{"count":1}}
+			STATE_DELTA{"delta":[{"op":"increment","path":"/count","by":2},{"op":"replace","path":"/count","value":5}]}
+			STATE_DELTA{"delta":[{"op":"increment"}]}`, `{"count":5}`, `event_altered event_altered`},
+		{"a patch with unknown operations fails as a whole", `
+			STATE_SNAPSHOT{"snapshot":{"count":1}}
+			STATE_DELTA{"delta":[{"op":"replace","path":"/count","value":5},{"op":"increment"},{"op":"remove","path":"/none"}]}`, `{"count":1}`, `event_altered patch_failed`},
+		{"malformed operations are not unknown", `
+			STATE_SNAPSHOT{"snapshot":{"count":1}}
+			STATE_DELTA{"delta":[{"path":"/count","value":5},{"op":"replace","path":"/count","value":5}]}
+			STATE_DELTA{"delta":[{"op":7,"path":"/count"},{"op":"replace","path":"/count","value":5}]}`, `{"count":1}`, `patch_failed patch_failed`},
 		{"runs share the state", `
 			RUN_STARTED{"threadId":"t","runId":"r"}
 			STATE_SNAPSHOT{"snapshot":[1]}
@@ -56,6 +67,33 @@ func TestState(t *testing.T) {
 				t.Errorf("HasState is %v", !want)
 			}
 		})
+	}
+}
+
+// TestUnknownOperations checks the warning, and activities.
+func TestUnknownOperations(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []Dialect{RFC6902, Client} {
+		r := New(Options{Dialect: dialect})
+		found := apply(t, r, events(`
+			ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{"count":1}}
+			ACTIVITY_DELTA{"messageId":"a","activityType":"p","patch":[{"op":"replace","path":"/count","value":5},{"op":"in\u001bcrement"},{"op":"x"}]}
+			ACTIVITY_DELTA{"messageId":"a","activityType":"q","patch":[{"op":"toString","path":""}]}`)...)
+		if got, want := string(r.AppendMessages(nil)), `[{"id":"a","role":"activity","activityType":"q","content":{"count":5}}]`; got != want {
+			t.Errorf("%s: the messages are %s, want %s", dialect, got, want)
+		}
+		check(t, r)
+		var texts []string
+		for _, f := range found {
+			texts = append(texts, string(f.Severity)+" "+string(f.Pointer)+" "+f.Message)
+		}
+		want := []string{
+			`warning /patch/1 ACTIVITY_DELTA: /patch/1 is the operation "in\u001bcrement", which JSON Patch does not define; it and 1 more such operations are left out`,
+			`warning /patch/0 ACTIVITY_DELTA: /patch/0 is the operation "toString", which JSON Patch does not define; it is left out`,
+		}
+		if diff := cmp.Diff(want, texts); diff != "" {
+			t.Errorf("%s: warnings: -want +got\n%s", dialect, diff)
+		}
 	}
 }
 

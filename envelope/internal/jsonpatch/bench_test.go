@@ -27,7 +27,7 @@ func BenchmarkApply(b *testing.B) {
 				patch := read(b, []byte(bench.patch))
 				b.ReportAllocs()
 				for b.Loop() {
-					_ = d.Apply(patch, dialect) // fails in one of them
+					_ = d.Apply(patch, dialect, nil) // fails in one of them
 				}
 			})
 		}

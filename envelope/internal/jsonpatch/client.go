@@ -44,11 +44,9 @@ func (d *Document) applyClient(op *operation) error {
 			return errors.New(`"from" is not a string`)
 		}
 		op.from, _ = from.Text()
-	case "remove", "_get":
+	case "remove":
 	default:
-		if !inherits(new(jsonvalue.Object), op.name) {
-			return errors.New(`"op" is not one of add, remove, replace, move, copy and test`)
-		}
+		return errOp
 	}
 	if op.pointer == "" {
 		return d.applyToRoot(op)
@@ -111,9 +109,6 @@ func (d *Document) applyToRoot(op *operation) error {
 		d.setRoot(v)
 	case "test":
 		return d.test(d.root, op.value)
-	case "_get":
-	default:
-		return errors.New(`"op" is not one of add, remove, replace, move, copy and test`)
 	}
 	return nil
 }
@@ -129,7 +124,7 @@ func (d *Document) validate(op *operation, name string, exists, last bool) error
 		if !last {
 			return fmt.Errorf("there is no member or element %s", finding.Quote(name))
 		}
-	case "replace", "remove", "_get":
+	case "replace", "remove":
 		if !exists {
 			return fmt.Errorf("there is no member or element %s", finding.Quote(name))
 		}
@@ -221,10 +216,8 @@ func (d *Document) applyAt(op *operation, p place) error {
 			v = loop{v}
 		}
 		return d.addTo(op.pointer, v, len(d.open))
-	case "_get":
-		return nil
 	}
-	return d.callInherited(op, p)
+	return nil
 }
 
 // addTo adds a value, which was in from arrays and objects, without validation of the
@@ -255,35 +248,5 @@ func (d *Document) test(v, want jsonvalue.Value) error {
 	if !jsonvalue.EqualFunc(v, want, jsonvalue.EqualFloat64) || hasMember(want, "hasOwnProperty") {
 		return errDiffers
 	}
-	return nil
-}
-
-// callInherited does what the client does if "op" is the name of a function that every
-// JavaScript object inherits: it calls the function, and the result's newDocument becomes
-// the document.
-func (d *Document) callInherited(op *operation, p place) error {
-	result := jsonvalue.Value(missing{})
-	switch op.name {
-	case "constructor":
-		v, err := d.get(p.in, "test")
-		if err == nil && v != false {
-			result, err = d.get(p.in, "newDocument")
-		}
-		if err != nil || v == false {
-			return cmp.Or(err, errDiffers)
-		}
-	case "valueOf":
-		if test, ok := op.Get("test"); ok && test.Kind == strictjson.False {
-			return errDiffers
-		}
-		if v, ok := op.Get("newDocument"); ok {
-			result = jsonvalue.Parse(v)
-			measure(result)
-		}
-	case "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString":
-	default:
-		return errFunction
-	}
-	d.setRoot(result)
 	return nil
 }

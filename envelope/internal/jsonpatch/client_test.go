@@ -20,7 +20,7 @@ func TestClientPatch(t *testing.T) {
 		r := rand.New(rand.NewPCG(17, uint64(i)))
 		doc, patch := randomPatch(r)
 		d := newDocument(t, doc)
-		err := d.Apply(read(t, []byte(patch)), Client)
+		err := d.Apply(read(t, []byte(patch)), Client, nil)
 		checkDocument(t, d)
 		if err != nil && strings.HasSuffix(err.Error(), errFunction.Error()) || err != nil && strings.HasSuffix(err.Error(), errLength.Error()) {
 			skipped++

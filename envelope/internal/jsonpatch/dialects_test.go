@@ -48,7 +48,7 @@ func TestDialectsDiffer(t *testing.T) {
 		for dialect, want := range map[Dialect]string{RFC6902: c.rfc6902, Client: c.client} {
 			d := newDocument(t, c.document)
 			got := fails
-			if err := d.Apply(read(t, []byte("["+c.operation+"]")), dialect); err == nil {
+			if err := d.Apply(read(t, []byte("["+c.operation+"]")), dialect, nil); err == nil {
 				got = string(d.Append(nil))
 			}
 			if got != want {

@@ -3,6 +3,7 @@
 // A patch is applied completely or not at all, in place: the time is proportional to
 // the patch, not to the document. Numbers keep their text, and objects the order of
 // their members. There are two dialects: the RFC's, and that of the reference client.
+// Operations that RFC 6902 does not define can be left out, as AG-UI does.
 //
 // It knows JSON Patch and must not know what the documents mean.
 package jsonpatch
@@ -37,7 +38,7 @@ const (
 	// Some patches that apply there do not apply here. They exceed the limits of this
 	// package, leave the document within itself, so that it is not JSON, lead into a
 	// function that a value inherits, assign to the length of an array, or have an "op"
-	// that is not a string. A number beyond the range of binary64 is null for the
+	// that RFC 6902 does not define; the client removes such operations before. A number beyond the range of binary64 is null for the
 	// client, and keeps its text here.
 	Client
 )
@@ -122,7 +123,11 @@ func (d *Document) Append(dst []byte) []byte {
 
 // Apply applies a patch. If any operation fails, the document does not change, and the
 // error is an *Error.
-func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
+//
+// An operation whose "op" is a string that RFC 6902 does not define fails if unknown is
+// nil. Otherwise it is passed to unknown and has no effect: a later version of AG-UI may
+// define it (AG-UI 1.1, Snapshots and Deltas, When a patch does not apply).
+func (d *Document) Apply(patch strictjson.Value, dialect Dialect, unknown func(index int, op string)) error {
 	d.permit(len(patch.Raw))
 	apply := d.applyRFC6902
 	if dialect == Client {
@@ -140,6 +145,10 @@ func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
 	}
 	err := strictjson.Elements(patch, func(i int, v strictjson.Value, o *strictjson.Object) error {
 		op := operation{kind: v.Kind, Object: o, name: o.Text("op")}
+		if unknown != nil && op.isUnknown() {
+			unknown(i, op.name)
+			return nil
+		}
 		err := apply(&op)
 		if err == nil {
 			err = checkLimits(d.Size(), 0)
@@ -186,6 +195,20 @@ type operation struct {
 	// In the dialect of the client:
 	from  string
 	value jsonvalue.Value
+}
+
+// isUnknown reports whether the operation is one that RFC 6902 does not define. An
+// operation without a name, or whose name is not a string, is malformed.
+func (op *operation) isUnknown() bool {
+	switch op.name {
+	case "add", "remove", "replace", "move", "copy", "test":
+		return false
+	}
+	if op.kind != strictjson.ObjectStart {
+		return false
+	}
+	name, _ := op.Get("op")
+	return name.Kind == strictjson.String
 }
 
 // Error says why a patch does not apply.
@@ -254,6 +277,7 @@ var (
 	errLarge   = errors.New("the document would be longer than 64 MiB")
 	errDeep    = errors.New("the document would nest deeper than 512 levels")
 	errDiffers = errors.New("the value is another")
+	errOp      = errors.New(`"op" is not one of add, remove, replace, move, copy and test`)
 	errWork    = errors.New("the patches so far copied too much in relation to their length")
 )
 

@@ -94,7 +94,7 @@ func TestRFC6902(t *testing.T) {
 		{`[null]`, `[{"op":"replace","path":"/0","value":null},{"op":"test","path":"/0","value":null}]`, `[null]`},
 	} {
 		d := newDocument(t, c.doc)
-		err := d.Apply(read(t, []byte(c.patch)), RFC6902)
+		err := d.Apply(read(t, []byte(c.patch)), RFC6902, nil)
 		checkDocument(t, d)
 		got := string(d.Append(nil))
 		if err != nil {
@@ -111,7 +111,7 @@ func TestRFC6902(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	d := newDocument(t, `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)
-	apply := func(patch string) error { return d.Apply(read(t, []byte(patch)), RFC6902) }
+	apply := func(patch string) error { return d.Apply(read(t, []byte(patch)), RFC6902, nil) }
 	for i := 0; d.Size() < MaxBytes-1<<20-100; i++ { // copies share the text
 		if err := apply(fmt.Sprintf(`[{"op":"copy","from":"/a","path":"/a%d"}]`, i)); err != nil {
 			t.Fatal(err)
@@ -140,15 +140,15 @@ func TestLimits(t *testing.T) {
 		ok, deep := "1", "[]"
 		if strings.Contains(patch, "from") {
 			ok, deep = "-", "-"
-			if err := d.Apply(read(t, []byte(`[{"op":"replace","path":"/b","value":`+nested(299)+`}]`)), RFC6902); err != nil {
+			if err := d.Apply(read(t, []byte(`[{"op":"replace","path":"/b","value":`+nested(299)+`}]`)), RFC6902, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := d.Apply(read(t, fmt.Appendf(nil, patch, ok)), RFC6902); err != nil {
+		if err := d.Apply(read(t, fmt.Appendf(nil, patch, ok)), RFC6902, nil); err != nil {
 			t.Errorf("%s: %v", patch, err)
 		}
 		d = newDocument(t, before)
-		if err := d.Apply(read(t, fmt.Appendf(nil, patch, deep)), RFC6902); err == nil {
+		if err := d.Apply(read(t, fmt.Appendf(nil, patch, deep)), RFC6902, nil); err == nil {
 			t.Errorf("%s: the document is too deep", patch)
 		}
 		checkDocument(t, d)
@@ -160,7 +160,7 @@ func TestLimits(t *testing.T) {
 	for _, dialect := range []Dialect{RFC6902, Client} {
 		d := newDocument(t, nested(MaxDepth/2+1))
 		if err := d.Apply(read(t, []byte(`[{"op":"test","path":"`+strings.Repeat("/0", MaxDepth/2)+`","value":[]},
-			{"op":"copy","from":"","path":"`+strings.Repeat("/0", MaxDepth/2)+`/-"}]`)), dialect); err == nil {
+			{"op":"copy","from":"","path":"`+strings.Repeat("/0", MaxDepth/2)+`/-"}]`)), dialect, nil); err == nil {
 			t.Errorf("%s: the document is too deep", dialect)
 		}
 	}
@@ -191,7 +191,7 @@ func TestClient(t *testing.T) {
 		{`{"a":1}`, `null`, `the patch is null, not an array`},
 	} {
 		d := newDocument(t, c.doc)
-		err := d.Apply(read(t, []byte(c.patch)), Client)
+		err := d.Apply(read(t, []byte(c.patch)), Client, nil)
 		checkDocument(t, d)
 		got := string(d.Append(nil))
 		if err != nil {
@@ -206,6 +206,36 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// TestUnknown has operations that RFC 6902 does not define, in both dialects.
+func TestUnknown(t *testing.T) {
+	for _, c := range []struct{ doc, patch, want, unknown string }{
+		{`{"n":1}`, `[{"op":"increment","path":"/n","by":2},{"op":"replace","path":"/n","value":5}]`, `{"n":5}`, `0 increment;`},
+		{`{"n":1}`, `[{"op":"replace","path":"/n","value":5},{"op":"","path":7},{"op":"Add"}]`, `{"n":5}`, `1 ;2 Add;`},
+		{`{"n":1}`, `[{"op":"_get","path":"/n"},{"op":"constructor","path":"/n"},{"op":"toString","path":""}]`, `{"n":1}`, `0 _get;1 constructor;2 toString;`},
+		{`{"n":1}`, `[{"op":"replace","path":"/n","value":5},{"op":"increment"},{"op":"remove","path":"/m"}]`, `fails`, `1 increment;`},
+		// These are malformed, and not unknown.
+		{`{"n":1}`, `[{"op":"increment"},{"path":"/n","value":5}]`, `fails`, `0 increment;`},
+		{`{"n":1}`, `[{"op":null,"path":"/n","value":5}]`, `fails`, ``},
+		{`{"n":1}`, `[{"op":["add"],"path":"/n","value":5}]`, `fails`, ``},
+		{`{"n":1}`, `["increment"]`, `fails`, ``},
+		{`{"n":1}`, `[{"op":"replace","path":"/n"},{"op":"increment"}]`, `fails`, ``},
+	} {
+		for _, dialect := range []Dialect{RFC6902, Client} {
+			d := newDocument(t, c.doc)
+			unknown := ""
+			err := d.Apply(read(t, []byte(c.patch)), dialect, func(i int, op string) { unknown += fmt.Sprintf("%d %s;", i, op) })
+			checkDocument(t, d)
+			got := string(d.Append(nil))
+			if err != nil && got == c.doc {
+				got = "fails"
+			}
+			if got != c.want || unknown != c.unknown {
+				t.Errorf("%s: %s of %s gives %s (%v) without %q, want %s without %q", dialect, c.patch, c.doc, got, err, unknown, c.want, c.unknown)
+			}
+		}
+	}
+}
+
 // TestMissing checks that a missing document becomes null with the next patch, and stays
 // missing if that patch fails.
 func TestMissing(t *testing.T) {
@@ -213,10 +243,10 @@ func TestMissing(t *testing.T) {
 	if err := d.Reset(strictjson.Value{}); err != nil || !d.Missing() || d.Append(nil) != nil || d.Value() != nil {
 		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
 	}
-	if err := d.Apply(read(t, []byte(`[{"op":"add","path":"/a","value":1}]`)), Client); err == nil || !d.Missing() {
+	if err := d.Apply(read(t, []byte(`[{"op":"add","path":"/a","value":1}]`)), Client, nil); err == nil || !d.Missing() {
 		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
 	}
-	if err := d.Apply(read(t, []byte(`[]`)), Client); err != nil || d.Missing() || string(d.Append(nil)) != "null" {
+	if err := d.Apply(read(t, []byte(`[]`)), Client, nil); err != nil || d.Missing() || string(d.Append(nil)) != "null" {
 		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
 	}
 }
@@ -231,7 +261,7 @@ func TestNoPatch(t *testing.T) {
 		{strictjson.Value{}, "there is no patch"},
 		{strictjson.Value{Kind: strictjson.Null, Raw: []byte("null")}, "the patch is null, not an array"},
 	} {
-		if err := d.Apply(test.patch, RFC6902); err == nil || err.Error() != test.want {
+		if err := d.Apply(test.patch, RFC6902, nil); err == nil || err.Error() != test.want {
 			t.Errorf("the error is %v, want %s", err, test.want)
 		}
 	}
@@ -247,7 +277,7 @@ func TestFailedPatch(t *testing.T) {
 			d := newDocument(t, doc)
 			before := string(d.Append(nil))
 			other := d.Clone()
-			err := d.Apply(read(t, []byte(patch)), dialect)
+			err := d.Apply(read(t, []byte(patch)), dialect, nil)
 			checkDocument(t, d)
 			after := string(d.Append(nil))
 			if err != nil {
@@ -259,7 +289,7 @@ func TestFailedPatch(t *testing.T) {
 			if string(other.Append(nil)) != before {
 				t.Fatalf("%s: %s changes a copy to %s", doc, patch, other.Append(nil))
 			}
-			if again := other.Apply(read(t, []byte(patch)), dialect); (again == nil) != (err == nil) || string(other.Append(nil)) != after {
+			if again := other.Apply(read(t, []byte(patch)), dialect, nil); (again == nil) != (err == nil) || string(other.Append(nil)) != after {
 				t.Fatalf("%s: %s gives %s (%v), and for a copy %s (%v)", doc, patch, after, err, other.Append(nil), again)
 			}
 		}
@@ -280,12 +310,12 @@ func TestWork(t *testing.T) {
 		done := 0
 		var err error
 		for ; err == nil && done <= 2*want; done++ {
-			err = d.Apply(patch, dialect)
+			err = d.Apply(patch, dialect, nil)
 		}
 		var e *Error
 		// A document that shares the budget cannot copy either.
 		other := d.Clone()
-		if err := other.Apply(patch, dialect); err == nil {
+		if err := other.Apply(patch, dialect, nil); err == nil {
 			t.Errorf("%s: a copy of the document has a budget of its own", dialect)
 		}
 		if done--; done != want || !errors.As(err, &e) || !e.Limit {

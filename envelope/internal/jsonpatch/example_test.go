@@ -23,7 +23,7 @@ func ExampleDocument_Apply() {
 		`[{"op": "test", "path": "/tries", "value": 1.0}, {"op": "add", "path": "/log/-", "value": "b"}]`,
 		`[{"op": "replace", "path": "/tries", "value": 2}, {"op": "remove", "path": "/log/2"}]`,
 	} {
-		err := d.Apply(read(patch), jsonpatch.RFC6902)
+		err := d.Apply(read(patch), jsonpatch.RFC6902, nil)
 		fmt.Printf("%s %v\n", d.Append(nil), err)
 	}
 	// Output:

@@ -32,9 +32,13 @@ func FuzzApply(f *testing.F) {
 			t.Fatal(err)
 		}
 		before := string(d.Append(nil))
-		err = d.Apply(ops, dialect)
+		err = d.Apply(ops, dialect, nil)
 		checkDocument(t, &d)
 		after := d.Append(nil)
+		without, unknown := newDocument(t, before), 0
+		if fails := without.Apply(ops, dialect, func(int, string) { unknown++ }); unknown == 0 && ((fails == nil) != (err == nil) || string(without.Append(nil)) != string(after)) {
+			t.Fatalf("a patch without unknown operations gives %s (%v), and %s (%v) if these are left out", after, err, without.Append(nil), fails)
+		}
 		if err != nil && string(after) != before {
 			t.Fatalf("the patch fails (%v) and changes %s to %s", err, before, after)
 		}

@@ -24,7 +24,7 @@ func (d *Document) applyRFC6902(op *operation) error {
 			return err
 		}
 	default:
-		return errors.New("\"op\" is not one of add, remove, replace, move, copy and test")
+		return errOp
 	}
 	path, err := op.location("path")
 	if err != nil {

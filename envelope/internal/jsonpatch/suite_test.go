@@ -65,7 +65,7 @@ func TestSuite(t *testing.T) {
 				var o strictjson.Object
 				patch, err := strictjson.ReadText(&o, new(strictjson.Decoder), c.Patch)
 				if err == nil {
-					err = d.Apply(patch, RFC6902)
+					err = d.Apply(patch, RFC6902, nil)
 				}
 				checkDocument(t, &d)
 				switch {
