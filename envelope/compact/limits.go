@@ -12,7 +12,7 @@ type limits struct {
 	// events cannot be read again.
 	event int
 	// held limits what waits: messages and calls that are open, the events behind
-	// them, and state events.
+	// them, and state events of ModeClient.
 	held int
 	// kept limits what ModeSnapshot keeps of ended runs, because a later run may
 	// continue each of them: their messages and states. What runs share counts once.

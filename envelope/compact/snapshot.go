@@ -44,7 +44,7 @@ type runID struct{ thread, run string }
 // ending is the conversation and the state at the end of a run. It is not changed.
 type ending struct {
 	messages []*message // nil if the stream does not say that there are none
-	state    []byte     // nil if it is not known
+	state    []byte
 }
 
 // messageWindow has what is known of the events about messages since the last end.
@@ -65,7 +65,6 @@ type toolResult struct {
 // stateWindow has what is known of the events about the state since the last end.
 type stateWindow struct {
 	changed  bool
-	deltas   events // while the state that they change is not known
 	metadata metadata
 	bytes    int // counted in snapshots.held
 }
@@ -77,11 +76,16 @@ func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots 
 		s.report = func(finding.Finding) {}
 	}
 	s.reducer = reduce.New(s.options)
-	s.base = new(ending)
+	s.base = &ending{state: []byte(emptyState)}
+	s.shown = *s.base
 	s.runs = make(map[runID]*ending)
 	s.latest = make(map[string]*ending)
 	return s
 }
+
+// emptyState is the state with which a run begins unless its request says otherwise (AG-UI
+// 1.1, Run Input, state).
+const emptyState = "{}"
 
 func (s *snapshots) seed(request []byte) error {
 	for _, f := range s.reducer.Seed(request) {
@@ -95,11 +99,8 @@ func (s *snapshots) seed(request []byte) error {
 	for _, m := range list {
 		size += len(m.text) + messageBytes + referenceBytes
 	}
-	s.base = &ending{messages: list, state: s.knownState()}
-	s.present, s.shown, s.seeded = list, *s.base, true
-	if string(s.base.state) != "{}" { // as the state of a client without the request
-		s.shown.state = nil
-	}
+	s.base = &ending{messages: list, state: s.reducer.AppendState(nil)}
+	s.present, s.shown.messages, s.seeded = list, list, true
 	s.repeated -= repeatFactor * int64(len(request))
 	return s.retain(size + len(s.base.state))
 }
@@ -148,9 +149,7 @@ func (s *snapshots) event(e *envelope.Event) error {
 // in the copy.
 func (s *snapshots) apply(e *envelope.Event) error {
 	for _, f := range s.reducer.Event(e) {
-		if e.Type != eventnames.StateDelta || s.reducer.HasState() || f.Code == finding.ConversationTooLarge {
-			s.report(f) // others are about deltas that stay
-		}
+		s.report(f)
 	}
 	if s.reducer.Full() {
 		return e.Finding(finding.CompactionLimit, fullText)
@@ -178,8 +177,7 @@ func (s *snapshots) holdResult(e *envelope.Event) error {
 	return s.hold(e, &s.messages.bytes, len(r.data)+groupBytes)
 }
 
-// addState applies a state event. While the state before the run is not known, deltas
-// cannot be applied, and wait for a snapshot that replaces them.
+// addState applies a state event.
 func (s *snapshots) addState(e *envelope.Event) error {
 	w := &s.state
 	w.changed = true
@@ -187,15 +185,7 @@ func (s *snapshots) addState(e *envelope.Event) error {
 	if err := s.fold(e, &w.bytes, &w.metadata, v); err != nil {
 		return err
 	}
-	if err := s.apply(e); err != nil {
-		return err
-	}
-	if s.reducer.HasState() {
-		w.deltas = events{}
-		return nil
-	}
-	w.deltas.add(e.Data)
-	return s.hold(e, &w.bytes, len(e.Data)+eventBytes)
+	return s.apply(e)
 }
 
 // start handles RUN_STARTED.
@@ -219,14 +209,18 @@ func (s *snapshots) start(e *envelope.Event) error {
 		s.report(e.FindingAt(v, finding.ParentRunUnknown, "parentRunId %s does not name an earlier run of thread %s",
 			finding.Quote(parent), finding.Quote(s.run.thread)).WithPointer("/parentRunId"))
 	}
-	if base == nil {
-		base = new(ending)
+	root := base == nil
+	if root {
+		base = &ending{state: []byte(emptyState)}
 	}
 	if base != s.base {
 		s.base = base
 		if err := s.reducer.Restore(appendMessages(nil, base.messages), base.state); err != nil {
 			return err
 		}
+	}
+	if root {
+		s.reducer.Exchange()
 	}
 	data := s.normalizeStart(e)
 	if err := s.apply(e); err != nil {

@@ -216,7 +216,7 @@ func TestSnapshotPlaces(t *testing.T) {
 func TestSnapshotState(t *testing.T) {
 	for _, test := range []snapshotCase{
 		{
-			name: "deltas before the state is known",
+			name: "the state of an input, deltas and snapshots",
 			events: `
 				{"type":"RUN_STARTED","threadId":"t","runId":"1","input":{"state":{"a":1}}}
 				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":1}],"metadata":{"x":1}}
@@ -237,8 +237,7 @@ func TestSnapshotState(t *testing.T) {
 			want: `
 				{"type":"RUN_STARTED","threadId":"t","runId":"1","input":{"state":{"a":1}}}
 				{"type":"CUSTOM","name":"n","value":1}
-				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":1}],"metadata":{"x":1}}
-				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/b","value":2}]}
+				{"type":"STATE_SNAPSHOT","snapshot":{"a":1,"b":2},"metadata":{"x":1}}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}
 				{"type":"RUN_STARTED","threadId":"t","runId":"2"}
 				{"type":"STATE_SNAPSHOT","snapshot":{"d":9007199254740993,"e":2},"metadata":{"x":2,"y":1}}
@@ -251,16 +250,35 @@ func TestSnapshotState(t *testing.T) {
 			codes: []finding.Code{finding.PatchFailed},
 		},
 		{
-			// Whether it applies is not known, and it stays: there is nothing to warn of.
-			name: "a delta that does not apply to an empty state",
+			name: "a delta that does not apply to the empty state",
 			events: `
 				{"type":"RUN_STARTED","threadId":"t","runId":"1"}
 				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}`,
 			want: `
 				{"type":"RUN_STARTED","threadId":"t","runId":"1"}
-				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}
+				{"type":"STATE_SNAPSHOT","snapshot":{}}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}`,
+			codes: []finding.Code{finding.PatchFailed},
+		},
+		{
+			name: "the state of an input that does not change",
+			events: `
+				{"type":"RUN_STARTED","threadId":"t","runId":"1","input":{"state":{"a":1}}}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}
+				{"type":"RUN_STARTED","threadId":"t","runId":"2","input":{"state":{"b":1}}}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"2"}
+				{"type":"RUN_STARTED","threadId":"other","runId":"3","input":{"state":{"c":1}}}
+				{"type":"RUN_FINISHED","threadId":"other","runId":"3"}`,
+			want: `
+				{"type":"RUN_STARTED","threadId":"t","runId":"1","input":{"state":{"a":1}}}
+				{"type":"STATE_SNAPSHOT","snapshot":{"a":1}}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}
+				{"type":"RUN_STARTED","threadId":"t","runId":"2","input":{"state":{"b":1}}}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"2"}
+				{"type":"RUN_STARTED","threadId":"other","runId":"3","input":{"state":{"c":1}}}
+				{"type":"STATE_SNAPSHOT","snapshot":{"c":1}}
+				{"type":"RUN_FINISHED","threadId":"other","runId":"3"}`,
 		},
 		{
 			name: "a state of null",

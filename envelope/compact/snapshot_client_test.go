@@ -33,11 +33,11 @@ func TestClientSnapshot(t *testing.T) {
 				t.Fatalf("seed %d: event %d is not valid: %s\n%s", seed, i, problem, list)
 			}
 		}
-		messages, state, err := j.Reduce(events)
+		messages, state, err := j.ReduceFrom("[]", judge.FirstState(events), events)
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, list)
 		}
-		nowMessages, nowState, err := j.Reduce(got)
+		nowMessages, nowState, err := j.ReduceFrom("[]", judge.FirstState(got), got)
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, list)
 		}

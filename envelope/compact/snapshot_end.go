@@ -47,13 +47,11 @@ func (s *snapshots) keep(list []*message) error {
 	} else {
 		size += len(list) * referenceBytes
 	}
-	if s.reducer.HasState() {
-		end.state = s.shown.state
-		if string(end.state) == string(s.base.state) {
-			end.state = s.base.state
-		} else {
-			size += len(end.state)
-		}
+	end.state = s.shown.state
+	if string(end.state) == string(s.base.state) {
+		end.state = s.base.state
+	} else {
+		size += len(end.state)
 	}
 	s.base = end
 	s.present = end.messages
@@ -131,7 +129,7 @@ func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 	}
 	if !sameList(now, list) {
 		list = now
-		if err := s.reducer.Restore(appendMessages(nil, list), s.knownState()); err != nil {
+		if err := s.reducer.Restore(appendMessages(nil, list), s.reducer.AppendState(nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -255,19 +253,12 @@ func (s *snapshots) play(clients [][]*message, events [][]byte) ([][]*message, e
 	return after, nil
 }
 
-// emitState emits a STATE_SNAPSHOT if the state is known and changed, or the deltas of
-// the run if it is not known.
+// emitState emits a STATE_SNAPSHOT if the state changed, or differs from that of a client.
 func (s *snapshots) emitState() error {
 	w := &s.state
-	if !s.reducer.HasState() {
-		if w.changed {
-			s.shown.state = nil
-		}
-		return w.deltas.each(s.emit)
-	}
-	state := s.knownState()
-	if !w.changed && bytes.Equal(state, s.shown.state) {
-		return nil
+	state := s.reducer.AppendState(nil)
+	if len(state) == 0 || !w.changed && bytes.Equal(state, s.shown.state) {
+		return nil // a patch in the client's dialect may leave no value
 	}
 	s.shown.state = state
 	s.out = append(append(s.out[:0], `{"type":"STATE_SNAPSHOT","snapshot":`...), state...)
@@ -279,12 +270,4 @@ func (s *snapshots) emitState() error {
 		return s.tooLong("STATE_SNAPSHOT")
 	}
 	return s.emit(s.out)
-}
-
-// knownState returns the state, or nil if it is not known.
-func (s *snapshots) knownState() []byte {
-	if !s.reducer.HasState() {
-		return nil
-	}
-	return s.reducer.AppendState(nil)
 }

@@ -97,7 +97,6 @@ func TestSnapshotLimits(t *testing.T) {
 	message := `{"id":"m","role":"assistant","content":"hello"}`
 	snapshotSize := len(`{"type":"MESSAGES_SNAPSHOT","messages":[]}`) + len(message)
 	state := `{"type":"STATE_SNAPSHOT","snapshot":{"a":1}}`
-	delta := `{"type":"STATE_DELTA","delta":[]}`
 	runBytes := endingBytes + len("t") + len("0")
 	kept := runBytes + len(message) + messageBytes + referenceBytes
 	result := `{"type":"TOOL_CALL_RESULT","messageId":"r","toolCallId":"c","content":""}`
@@ -114,7 +113,6 @@ func TestSnapshotLimits(t *testing.T) {
 			kept + runBytes + len(`{"id":"n","role":"assistant","content":"you"}`) + messageBytes + 2*referenceBytes},
 		"equal runs":    {defaultLimits, func(l *limits) *int { return &l.kept }, append(first[:3:3], started("1", "0"), ended), kept + runBytes},
 		"states":        {defaultLimits, func(l *limits) *int { return &l.kept }, []string{started("0", ""), state, ended, started("1", ""), state, ended}, 2*runBytes + len(`{"a":1}`)},
-		"deltas":        {defaultLimits, func(l *limits) *int { return &l.held }, []string{started("0", ""), delta, delta, ended}, 2 * (len(delta) + eventBytes)},
 		"results":       {defaultLimits, func(l *limits) *int { return &l.held }, append(first[:3:3], started("1", ""), result, ended), len(result) + groupBytes},
 		"results twice": {defaultLimits, func(l *limits) *int { return &l.held }, append(first[:3:3], started("1", ""), result, ended, started("2", ""), result, ended), len(result) + groupBytes},
 	} {
@@ -166,6 +164,8 @@ func TestRepeatedLimit(t *testing.T) {
 			repeated += len(message)
 			if i > 3 {
 				repeated += len(`{"a":1}`) // which is shown before
+			} else {
+				repeated += len(emptyState)
 			}
 		}
 	}

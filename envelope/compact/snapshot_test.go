@@ -129,8 +129,7 @@ func TestSnapshot(t *testing.T) {
 				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/foo","value":2}]}`,
 			want: `
 				{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"msg1","role":"user","content":"Hello "}]}
-				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/foo","value":1}]}
-				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/foo","value":2}]}`,
+				{"type":"STATE_SNAPSHOT","snapshot":{"foo":2}}`,
 		},
 		{
 			name: "a run with nothing to say about messages has no snapshot",
@@ -263,9 +262,10 @@ func TestSnapshot(t *testing.T) {
 				{"type":"STATE_SNAPSHOT","snapshot":{"n":2}}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"5"}
 				{"type":"RUN_STARTED","threadId":"other","runId":"6"}
+				{"type":"STATE_SNAPSHOT","snapshot":{}}
 				{"type":"RUN_FINISHED","threadId":"other","runId":"6"}
 				{"type":"RUN_STARTED","threadId":"t","runId":"7","parentRunId":"6"}
-				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/m","value":7}]}
+				{"type":"STATE_SNAPSHOT","snapshot":{"m":7}}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"7"}`,
 			codes: []finding.Code{finding.ParentRunUnknown},
 		},

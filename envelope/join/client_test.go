@@ -86,12 +86,12 @@ func TestClientRequested(t *testing.T) {
 // the first ones, and returns how many cuts have a prelude. It counts the events of preludes.
 func joinAt(t *testing.T, j *judge.Judge, events []string, cuts []int, seen int, written map[string]int) (joins int) {
 	t.Helper()
-	wantMessages, wantState, err := j.Reduce(events)
+	wantMessages, wantState, err := j.ReduceFrom("[]", judge.FirstState(events), events)
 	if err != nil {
 		t.Errorf("the client refuses the stream: %v", err)
 		return 0
 	}
-	oldMessages, oldState, err := j.Reduce(events[:seen])
+	oldMessages, oldState, err := j.ReduceFrom("[]", judge.FirstState(events), events[:seen])
 	if err != nil {
 		t.Errorf("the client refuses the beginning of the stream: %v", err)
 		return 0

@@ -45,10 +45,11 @@ func (r *Run) read(from *reduce.Reducer, open []sequence.Open) *conversation {
 			c.messages[o.ID] = nil
 		}
 	}
-	if c.changes.State {
+	hasState := false
+	c.input, hasState = inputOf(r.started)
+	if c.changes.State || hasState { // a client may take the state of the input
 		c.state = from.AppendState(nil)
 	}
-	c.input = inputOf(r.started)
 	text := append(make([]byte, 0, r.size), snapshotHead...)
 	text = from.AppendMessages(text)
 	r.size = len(text) + len(text)/8
@@ -101,8 +102,9 @@ func (r *Run) allChanges(from *reduce.Reducer) reduce.Changes {
 // snapshotHead is the beginning of a snapshot, before its messages.
 const snapshotHead = `{"type":"MESSAGES_SNAPSHOT","messages":`
 
-// inputOf returns the ids of the messages in the input of RUN_STARTED.
-func inputOf(started []byte) (ids []string) {
+// inputOf returns the ids of the messages in the input of RUN_STARTED, and whether it has a
+// state.
+func inputOf(started []byte) (ids []string, hasState bool) {
 	var o strictjson.Object
 	_, _ = strictjson.ReadText(&o, new(strictjson.Decoder), started) // it was read before
 	input, _ := o.Get("input")
@@ -111,7 +113,8 @@ func inputOf(started []byte) (ids []string) {
 		ids = append(ids, o.Text("id"))
 		return nil
 	})
-	return ids
+	_, hasState = input.Member("state")
+	return ids, hasState
 }
 
 // lacks reports whether the conversation lacks a message or a tool call that is open: a

@@ -117,6 +117,24 @@ func surrogate(text string) uint64 {
 	return n
 }
 
+// FirstState returns the state in the input of the first RUN_STARTED, or {}. The client that
+// sent the input has this state before the first event.
+func FirstState(events []string) string {
+	for _, text := range events {
+		var e struct {
+			Type  string
+			Input struct{ State json.RawMessage }
+		}
+		if json.Unmarshal([]byte(text), &e) == nil && e.Type == "RUN_STARTED" {
+			if state := string(e.Input.State); state != "" && state != "null" {
+				return state
+			}
+			break
+		}
+	}
+	return "{}"
+}
+
 // WithoutBinaryResults removes binary parts from tool results, where the client drops them
 // instead of converting them.
 func WithoutBinaryResults(events []string) []string {

@@ -20,7 +20,7 @@ func TestClientReduce(t *testing.T) {
 		r := New(Options{Dialect: Client})
 		apply(t, r, judge.WithoutBinaryResults(events)...)
 		check(t, r)
-		messages, state, err := j.Reduce(events)
+		messages, state, err := j.ReduceFrom("[]", judge.FirstState(events), events)
 		if err != nil {
 			t.Fatalf("seed %d: the client refuses the stream: %v", seed, err)
 		}

@@ -55,6 +55,11 @@ type Options struct {
 
 // A Reducer applies events to messages and a state. At first there are no messages, and
 // the state is an empty object.
+//
+// The state of a run is that of its request, which Seed, Continue and Merge take. If there is
+// no request, it is the state in the input of the first RUN_STARTED. Otherwise it is the state
+// so far (AG-UI 1.1, State). The reference client has sent the request itself, so it does not
+// read the input.
 type Reducer struct {
 	options      Options
 	chunks       chunk.Expander
@@ -62,6 +67,7 @@ type Reducer struct {
 	conversation Conversation
 	state        state
 	run          run
+	requested    bool             // the request of the exchange is known, or a run has started
 	patches      jsonpatch.Budget // of the state and all activities
 	merges       int              // how many messages snapshots may still be merged with
 	changes      Changes

@@ -66,12 +66,21 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 	r.dropCalls()
 	r.conversation.runs++
 	input, _ := e.Get("input")
+	if !r.requested {
+		v, ok := input.Member("state")
+		r.setState(v, ok)
+		r.requested = true
+	}
 	list, _ := input.Member(messagesKey)
 	messages, ok := r.readMessages(e, list, "/input/messages", input.Start)
 	if ok {
 		r.addNew(e, messages)
 	}
 }
+
+// Exchange begins another exchange with the agent, whose request is not known: the state in
+// the input of the next RUN_STARTED replaces the state.
+func (r *Reducer) Exchange() { r.requested = false }
 
 // addNew adds the messages whose ids are new.
 func (r *Reducer) addNew(e *envelope.Event, messages []*Message) {
@@ -199,12 +208,19 @@ func (r *Reducer) request(request []byte, use func(*envelope.Event, []*Message))
 	if v.Kind != envelope.ObjectValue {
 		return []finding.Finding{finding.New(finding.RequestMalformed, "request.json is %s, not an object", v.Kind).WithSeverity(finding.Warning)}
 	}
+	r.requested = true
 	list, _ := o.Get(messagesKey)
 	if messages, ok := r.readMessages(e, list, "/messages", 0); ok {
 		use(e, messages)
 	}
-	if value, ok := o.Get("state"); ok && value.Kind != envelope.NullValue { // null is absent (AG-UI 1.0)
-		r.state = state{raw: compact(value.Raw), known: true}
-	}
+	v, ok := o.Get("state")
+	r.setState(v, ok)
 	return r.found
+}
+
+// setState sets the state to that of a request, if it has one. Null is none (AG-UI 1.0).
+func (r *Reducer) setState(v envelope.Value, ok bool) {
+	if ok && v.Kind != envelope.NullValue {
+		r.state = state{raw: compact(v.Raw), known: true}
+	}
 }

@@ -43,7 +43,7 @@ type state struct {
 	known bool
 }
 
-// HasState reports whether a STATE_SNAPSHOT or a request set the state. Otherwise it is
+// HasState reports whether a STATE_SNAPSHOT, a request or an input set the state. Otherwise it is
 // the result of all patches to an empty object.
 func (r *Reducer) HasState() bool { return r.state.known }
 

@@ -13,7 +13,12 @@ import (
 func TestState(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, events, state, warnings string }{
-		{"none", `RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[],"state":{"no":1}}}`, `{}`, ``},
+		{"none", `RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[],"state":null}}`, `{}`, ``},
+		{"that of the first input", `
+			RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[],"state":{"a" : 1}}}
+			STATE_DELTA{"delta":[{"op":"test","path":"/a","value":1},{"op":"add","path":"/b","value":2}]}
+			RUN_FINISHED{"threadId":"t","runId":"r"}
+			RUN_STARTED{"threadId":"t","runId":"s","input":{"messages":[],"state":{"no":1}}}`, `{"a":1,"b":2}`, ``},
 		{"patches of an empty object", `STATE_DELTA{"delta":[{"op":"add","path":"/a","value":1.50}]}`, `{"a":1.50}`, ``},
 		{"a snapshot replaces everything", `
 			STATE_SNAPSHOT{"snapshot":{"a":1}}
@@ -63,7 +68,7 @@ func TestState(t *testing.T) {
 			if diff := cmp.Diff(strings.Fields(test.warnings), codes(found)); diff != "" {
 				t.Errorf("warnings: -want +got\n%s", diff)
 			}
-			if want := strings.Contains(test.events, "STATE_SNAPSHOT"); r.HasState() != want {
+			if want := strings.Contains(test.events, "STATE_SNAPSHOT") || strings.Contains(test.events, `"state":{`); r.HasState() != want {
 				t.Errorf("HasState is %v", !want)
 			}
 		})
@@ -186,6 +191,36 @@ func TestPending(t *testing.T) {
 			t.Errorf("%s: the interrupts are %s, want %s", test.name, got, test.interrupts)
 		}
 	}
+}
+
+// TestExchange has inputs whose state counts, and inputs of runs whose request is known.
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	start := events(`RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[],"state":{"input":1}}}`)
+	r := New(Options{})
+	state := func(want string) {
+		t.Helper()
+		if got := string(r.AppendState(nil)); got != want {
+			t.Errorf("the state is %s, want %s", got, want)
+		}
+	}
+	r.Seed([]byte(`{"messages":[]}`))
+	apply(t, r, start...)
+	state(`{}`)
+	r.Exchange()
+	apply(t, r, start...)
+	state(`{"input":1}`)
+	r.Exchange()
+	r.Continue([]byte(`{"messages":[],"state":{"request":1}}`))
+	apply(t, r, start...)
+	state(`{"request":1}`)
+	r.Exchange()
+	apply(t, r, events(`RUN_STARTED{"threadId":"t","runId":"r"}`)...)
+	state(`{"request":1}`)
+	r.Exchange()
+	r.Seed([]byte(`[]`)) // not a request
+	apply(t, r, start...)
+	state(`{"input":1}`)
 }
 
 func TestSeed(t *testing.T) {

@@ -21,7 +21,7 @@ type Conversation struct {
 	// Messages, State and Interrupts are JSON texts. State is empty if the events leave
 	// no value.
 	Messages, State, Interrupts []byte
-	// Known reports whether an event or the request set the state. Otherwise the state
+	// Known reports whether an event, the request or the input in RUN_STARTED set the state. Otherwise the state
 	// is the result of patches to an empty object.
 	Known            bool
 	PendingToolCalls []string

@@ -120,8 +120,7 @@ func compacted(t *testing.T, entries []store.Entry, seed bool) (ends []string) {
 	return ends
 }
 
-// restored returns the messages and the state at the end of each run of a thread. Mode
-// snapshot writes no state that is not known.
+// restored returns the messages and the state at the end of each run of a thread.
 func restored(t *testing.T, entries []store.Entry) (ends []string) {
 	t.Helper()
 	th := open(t, entries, restore.Options{})
@@ -130,11 +129,7 @@ func restored(t *testing.T, entries []store.Entry) (ends []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := "{}"
-		if r.StateKnown {
-			state = string(r.State)
-		}
-		ends = append(ends, fmt.Sprintf("%s\n%s", r.Messages, state))
+		ends = append(ends, fmt.Sprintf("%s\n%s", r.Messages, r.State))
 	}
 	return ends
 }
@@ -230,15 +225,62 @@ func TestSnapshots(t *testing.T) {
 			entries[i].Kind, entries[i].Stream = store.Event, "s"
 		}
 		want, got := compacted(t, entries, false), restored(t, entries)
-		for i := range min(len(want), len(got)) {
-			// A snapshot cannot say that a branch has no known state.
-			if messages, ok := strings.CutSuffix(got[i], "\n{}"); ok {
-				got[i] = messages
-				want[i], _, _ = strings.Cut(want[i], "\n")
-			}
-		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			r.Fatalf("mode snapshot -, restored +\n%s", diff)
 		}
 	})
+}
+
+// TestStates has streams whose runs begin with the state of a request, of an input, or with
+// none. Mode snapshot and restore have the same state at the end of each run.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	const (
+		add  = `STATE_DELTA{"delta":[{"op":"add","path":"/n","value":1}]}`
+		move = `STATE_DELTA{"delta":[{"op":"move","from":"/n","path":"/m"}]}`
+		end  = `RUN_FINISHED{"threadId":"t","runId":"r"}`
+	)
+	start := func(id, more string) string {
+		return `RUN_STARTED{"threadId":"t","runId":"` + id + `"` + more + `}`
+	}
+	input := func(state string) string {
+		return `,"input":{"threadId":"t","runId":"r","messages":[]` + state + `}`
+	}
+	for _, c := range []struct {
+		name, request string
+		events        []string
+		want          string
+	}{
+		{"nothing is known", ``, []string{start("r", ""), end}, `{}`},
+		{"deltas alone", ``, []string{start("r", ""), add, end}, `{"n":1}`},
+		{"a delta that does not apply", ``, []string{start("r", ""), move, end}, `{}`},
+		{"a request without a state", `{"messages":[]}`, []string{start("r", ""), add, end}, `{"n":1}`},
+		{"a request with a state", `{"messages":[],"state":{"n":0}}`, []string{start("r", ""), move, end}, `{"m":0}`},
+		{"a state of null is none", `{"messages":[],"state":null}`, []string{start("r", ""), add, end}, `{"n":1}`},
+		{"a request of another state than the input", `{"messages":[],"state":{"n":0}}`, []string{start("r", input(`,"state":{"n":5}`)), move, end}, `{"m":0}`},
+		{"a request without the state of the input", `{"messages":[]}`, []string{start("r", input(`,"state":{"n":5}`)), move, end}, `{}`},
+		{"an input", ``, []string{start("r", input(`,"state":{"n":5}`)), move, end}, `{"m":5}`},
+		{"an input without a state", ``, []string{start("r", input(``)), add, end}, `{"n":1}`},
+		{"the state persists in a stream", ``, []string{start("r", input(`,"state":{"n":5}`)), end, start("s", input(`,"state":{"x":1}`)), move, end}, `{"n":5} {"m":5}`},
+		{"a branch", ``, []string{start("r", ""), add, end, start("s", ""), move, end, start("u", `,"parentRunId":"r"`), move, end}, `{"n":1} {"m":1} {"m":1}`},
+		{"a parent that is not known", ``, []string{start("r", ""), add, end, start("s", `,"parentRunId":"x"`+input(`,"state":{"n":2}`)), move, end, start("u", `,"parentRunId":"y"`), end}, `{"n":1} {"m":2} {}`},
+	} {
+		lines := c.events
+		if c.request != "" {
+			lines = append([]string{`input ` + c.request}, lines...)
+		}
+		entries := script("a " + strings.Join(lines, "\na "))
+		want, got := compacted(t, entries, true), restored(t, entries)
+		var states []string
+		for i := range got {
+			if i >= len(want) || got[i] != want[i] {
+				t.Errorf("%s: mode snapshot has %q, restored %q", c.name, want, got)
+			}
+			_, state, _ := strings.Cut(got[i], "\n")
+			states = append(states, state)
+		}
+		if states := strings.Join(states, " "); states != c.want {
+			t.Errorf("%s: the states are %s, want %s", c.name, states, c.want)
+		}
+	}
 }

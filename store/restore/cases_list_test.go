@@ -201,12 +201,27 @@ func cases() []testCase {
 			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}`,
 		want: []want{{run: "2", messages: "u2:more", used: "r2", codes: "input_omits_history"}},
 	}, {
-		name: "the input of RUN_STARTED adds messages, but no state",
+		name: "the input of RUN_STARTED adds messages, and has the state of the request",
 		script: `
 			a RUN_STARTED{"threadId":"t","runId":"r1","input":{"threadId":"t","runId":"r1","messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}}
 			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
 			b RUN_STARTED{"threadId":"t","runId":"r2","input":{"threadId":"t","runId":"r2","messages":[{"id":"u2","role":"user","content":"more"}]}}`,
-		want: []want{{run: "2", messages: "u1:hi m1:one u2:more", used: "r1 r2"}},
+		want: []want{{run: "2", messages: "u1:hi m1:one u2:more", state: `{"n":1}`, used: "r1 r2"}},
+	}, {
+		name: "the input of a later exchange replaces the state",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a STATE_SNAPSHOT{"snapshot":{"n":1}}
+			a RUN_STARTED{"threadId":"t","runId":"r2","input":{"threadId":"t","runId":"r2","messages":[],"state":{"n":2}}}
+			b RUN_STARTED{"threadId":"t","runId":"r3","input":{"threadId":"t","runId":"r3","messages":[],"state":{"n":3}}}
+			c input 5
+			c RUN_STARTED{"threadId":"t","runId":"r4","input":{"threadId":"t","runId":"r4","messages":[],"state":{"n":4}}}
+			d input {"parentRunId":"r4","messages":[]}
+			d RUN_STARTED{"threadId":"t","runId":"r5","input":{"threadId":"t","runId":"r5","messages":[],"state":{"n":5}}}`,
+		want: []want{
+			{run: "2", state: `{"n":1}`}, {run: "3", state: `{"n":3}`},
+			{run: "4", state: `{"n":4}`, codes: "request_malformed"}, {run: "5", state: `{"n":4}`, codes: "request_malformed"},
+		},
 	}, {
 		name: "an interrupt, and the run that resumes",
 		script: `

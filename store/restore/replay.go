@@ -150,6 +150,9 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 		}
 		return
 	}
+	if ev.Type == eventnames.RunStarted && p.startsExchange(n) {
+		p.reducer.Exchange()
+	}
 	if n == p.last {
 		switch ev.Type {
 		case eventnames.RunStarted:
@@ -166,10 +169,18 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 	}
 }
 
+// startsExchange reports whether a run has no request and continues no run of its stream, so
+// that its input is all that is known of a request.
+func (p *replay) startsExchange(n *lineage.Node) bool {
+	r := &p.runs[n.Index]
+	return r.Input == 0 && (n.Parent == nil || p.runs[n.Parent.Index].Stream != r.Stream)
+}
+
 // request applies the request of a run.
 func (p *replay) request(n *lineage.Node, e *store.Entry) {
 	if !isObject(e.Data) {
 		p.findings.add(e.Position, finding.New(finding.RequestMalformed, "the request of run %s is not a JSON object, and is ignored", finding.Quote(n.ID)))
+		p.reducer.Exchange()
 		return
 	}
 	if n == p.last {

@@ -128,8 +128,8 @@ type Result struct {
 	Position int64
 	// Messages is a JSON array.
 	Messages []byte
-	// State is the JSON text of the state. StateKnown reports that a request or a
-	// STATE_SNAPSHOT set it; otherwise it is the result of all patches to an empty object.
+	// State is the JSON text of the state. StateKnown reports that a request, the input of
+	// a RUN_STARTED or a STATE_SNAPSHOT set it; otherwise it is the result of all patches to an empty object.
 	// A patch in the client's dialect can leave no value; State is then empty.
 	State      []byte
 	StateKnown bool
@@ -208,7 +208,7 @@ func (t *Thread) Fork(r *Result, runID string, form lineage.Form) (*event.RunAge
 		return nil, fmt.Errorf("%w at position %d: parentRunId names a whole run, which ends at position %d", lineage.ErrFork, r.Position, last)
 	}
 	var c lineage.Conversation
-	if r.StateKnown && len(r.State) > 0 {
+	if len(r.State) > 0 && (r.StateKnown || string(r.State) != "{}") {
 		c.State = event.JSON(r.State)
 	}
 	messages, err := event.DecodeRunInput(slices.Concat([]byte(`{"threadId":"","runId":"","messages":`), r.Messages, []byte("}")), event.Tolerant(nil))
