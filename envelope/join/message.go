@@ -108,7 +108,7 @@ func (c *conversation) activity(v strictjson.Value, o *strictjson.Object) []byte
 func isPlain(o *strictjson.Object) bool {
 	for m := range o.All {
 		switch {
-		case m.Is("id", "role", "content", "name", "subagentRunId", "toolCallId", "encryptedValue"):
+		case m.Is("id", "role", "content", "name", "subagentRunId", "toolCallId", "encryptedValue", "encryptedValueType"):
 			if m.Value.Kind != strictjson.String {
 				return false
 			}

@@ -12,20 +12,21 @@ import (
 
 // The keys of messages, tool calls and events.
 const (
-	idKey           = "id"
-	roleKey         = "role"
-	nameKey         = "name"
-	contentKey      = "content"
-	callsKey        = "toolCalls"
-	functionKey     = "function"
-	argumentsKey    = "arguments"
-	metadataKey     = "metadata"
-	encryptedKey    = "encryptedValue"
-	activityTypeKey = "activityType"
-	subagentKey     = "subagentRunId"
-	messageIDKey    = "messageId"
-	callIDKey       = "toolCallId"
-	messagesKey     = "messages"
+	idKey            = "id"
+	roleKey          = "role"
+	nameKey          = "name"
+	contentKey       = "content"
+	callsKey         = "toolCalls"
+	functionKey      = "function"
+	argumentsKey     = "arguments"
+	metadataKey      = "metadata"
+	encryptedKey     = "encryptedValue"
+	encryptedTypeKey = "encryptedValueType"
+	activityTypeKey  = "activityType"
+	subagentKey      = "subagentRunId"
+	messageIDKey     = "messageId"
+	callIDKey        = "toolCallId"
+	messagesKey      = "messages"
 )
 
 // noID is the id of a message without an id. It is not the value of a JSON string,

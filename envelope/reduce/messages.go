@@ -94,7 +94,8 @@ func (r *Reducer) unknown(e *envelope.Event, what, id string) {
 	}
 }
 
-// encryptedValue handles REASONING_ENCRYPTED_VALUE.
+// encryptedValue handles REASONING_ENCRYPTED_VALUE. The type of the value is stored with it;
+// without one, the type of an older value is removed (AG-UI 1.1, Reasoning).
 func (r *Reducer) encryptedValue(e *envelope.Event) {
 	id, ok := r.string(e, "entityId")
 	if !ok {
@@ -105,14 +106,15 @@ func (r *Reducer) encryptedValue(e *envelope.Event) {
 	}
 	var m *Message
 	var object *record
-	if subtype, _ := e.Get("subtype"); subtype.Is("tool-call") {
+	switch subtype, _ := e.Get("subtype"); {
+	case subtype.Is("tool-call"):
 		c, ok := r.conversation.calls.first(id)
 		if !ok {
 			r.unknown(e, "tool call", id)
 			return
 		}
 		m, object = c.node.Message, c.open()
-	} else {
+	case subtype.Is("message"):
 		n := r.conversation.find(id)
 		if n == nil {
 			r.unknown(e, "message", id)
@@ -122,9 +124,20 @@ func (r *Reducer) encryptedValue(e *envelope.Event) {
 			return
 		}
 		m, object = n.Message, n.open()
+	default:
+		r.warn(e, finding.EventAltered, "the subtype of %s is not one that AG-UI defines; the event is ignored", e.Type)
+		return
 	}
 	value, _ := e.Get(encryptedKey)
-	r.set(e, m, object, encryptedKey, value)
+	if !r.set(e, m, object, encryptedKey, value) {
+		return
+	}
+	if kind, ok := e.Get(encryptedTypeKey); ok && kind.Kind == envelope.StringValue && r.set(e, m, object, encryptedTypeKey, kind) {
+		return
+	} else if ok && kind.Kind != envelope.NullValue && kind.Kind != envelope.StringValue {
+		r.warn(e, finding.EventFieldMalformed, "the %s of %s is not a string and is ignored", encryptedTypeKey, e.Type)
+	}
+	r.conversation.account(m, object.remove(encryptedTypeKey))
 }
 
 // set sets a member of a message, or of one of its tool calls, and reports whether the

@@ -141,6 +141,15 @@ func (r *record) set(name string, v rawJSON) (added int) {
 	return added
 }
 
+// remove removes a member, and returns the change in size.
+func (r *record) remove(name string) (added int) {
+	if old, ok := r.members.Get(name); ok {
+		added = -size(old) - len(name) - memberBytes
+		r.members.Delete(name)
+	}
+	return added
+}
+
 // size returns the size of the value of a member.
 func size(v any) int {
 	switch v := v.(type) {
