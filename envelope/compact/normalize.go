@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -59,7 +60,8 @@ var (
 //
 // A message is removed if the history has a message with the same id and equal
 // content. The order of members and the notation of numbers and strings do not
-// matter; every member counts, also unknown ones. A message with the id of a message
+// matter. Members that AG-UI does not define count only if the history has them, because a
+// conversation has none. A message with the id of a message
 // of the history and other content stays, and is reported. If the history has several
 // messages with one id, only the first counts, as in a client. Entries of messages
 // that are not objects with an id stay, and so does everything else.
@@ -198,7 +200,8 @@ func (h history) normalize(messages strictjson.Value) (cuts []cut, differing []e
 		if id, ok := o.Get("id"); v.Kind == strictjson.ObjectStart && ok && id.Kind == strictjson.String {
 			e.id, _ = id.Text()
 			if m := h[e.id]; m != nil {
-				if e.known = m.equals(v); !e.known {
+				known, ok := reduce.Known(v, o)
+				if e.known = m.equals(v) || ok && m.equals(known); !e.known {
 					differing = append(differing, e.element)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -191,14 +192,20 @@ func inputMessages(e *envelope.Event) strictjson.Value {
 }
 
 // addInput returns the messages of a client after a RUN_STARTED: those that it had, and
-// those of the input with other ids.
+// those of the input with other ids, without what AG-UI does not define.
 func addInput(client []*message, input envelope.Value) []*message {
 	client = slices.Clip(client)
 	known := historyOf(client)
 	for _, m := range readMessages(input) {
-		if known[m.id] == nil {
+		if known[m.id] != nil {
+			continue
+		}
+		var o strictjson.Object
+		// The text was read before, so there is no error.
+		v, _ := strictjson.ReadText(&o, new(strictjson.Decoder), m.text)
+		if v, ok := reduce.Known(v, &o); ok {
 			known.add(m)
-			m.text = slices.Clone(m.text)
+			m.text = slices.Clone(v.Raw)
 			client = append(client, m)
 		}
 	}

@@ -184,9 +184,9 @@ func TestSnapshotSeed(t *testing.T) {
 
 // The limit of what is kept counts the request.
 func TestSeedLimit(t *testing.T) {
-	request := []byte(`{"messages":[{"id":"m"}],"state":{"n":1}}`)
+	request := []byte(`{"messages":[{"id":"m","role":"user"}],"state":{"n":1}}`)
 	l := defaultLimits
-	l.kept = endingBytes + len(`{"id":"m"}`) + messageBytes + referenceBytes + len(`{"n":1}`)
+	l.kept = endingBytes + len(`{"id":"m","role":"user"}`) + messageBytes + referenceBytes + len(`{"n":1}`)
 	if err := newCompactor(Options{Mode: ModeSnapshot}, emitTo(t, new([]string)), l).Seed(request); err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,8 @@
 // Package join makes what a client needs first that joins a run: a prelude, after which it
 // goes on with the rest of the run's events.
 //
-// The prelude is RUN_STARTED as the agent sent it, MESSAGES_SNAPSHOT, STATE_SNAPSHOT, and
+// The prelude is RUN_STARTED as the agent sent it, but without what AG-UI does not define,
+// MESSAGES_SNAPSHOT, STATE_SNAPSHOT, and
 // an event that opens each thing which is open: text messages, tool calls, steps, reasoning
 // and subagents. What chunks opened is opened by a chunk without delta, because the rest of
 // it comes in chunks. If the run has ended, its last event follows the snapshots instead.
@@ -102,12 +103,12 @@ func (r *Run) Ended() bool { return len(r.ends) > 0 }
 // limited reports whether the run exceeds a limit.
 func (r *Run) limited() bool { return r.full || r.checker.Full() }
 
-// keep returns a copy of an event on one line.
+// keep returns a copy of an event on one line, without what AG-UI does not define.
 func (r *Run) keep(e *envelope.Event) []byte {
 	if r.bytes += len(e.Data); r.bytes > MaxBytes {
 		r.full = true
 		r.started, r.subagents = nil, nil // there will be no prelude
 		return nil
 	}
-	return slices.Clone(strictjson.OneLine(e.Data))
+	return slices.Clone(strictjson.OneLine(reduce.KnownEvent(e)))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestOtherOwner(t *testing.T) {
 // requested are messages of requests, and what a snapshot has for them: a client does not
 // refuse it.
 var requested = []struct{ request, snapshot string }{
-	{`{"id":"m","role":"user","content":"x","extra":1}`, `{"id":"m","role":"user","content":"x","extra":1}`},
+	{`{"id":"m","role":"user","content":"x"}`, `{"id":"m","role":"user","content":"x"}`},
 	{`{"id":"m","role":"assistant","content":null,"toolCalls":null,"name":null}`, `{"role":"assistant","id":"m"}`},
 	{`{"id":"m","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":""}}]}`,
 		`{"role":"assistant","id":"m","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}]}`},
@@ -85,7 +86,15 @@ var requested = []struct{ request, snapshot string }{
 	{`{"id":"m","role":"tool","content":"x"}`, ``},
 	{`{"id":"m","role":"user"}`, ``},
 	{`{"role":"user","content":"x"}`, ``},
-	{`{"id":"m","role":"robot","content":null}`, `{"id":"m","role":"robot","content":null}`},
+}
+
+// unknown are messages of requests with what AG-UI does not define, and what a snapshot has
+// for them: a client would remove it.
+var unknown = []struct{ request, snapshot string }{
+	{`{"id":"m","role":"user","content":"x","extra":1}`, `{"id":"m","role":"user","content":"x"}`},
+	{`{"id":"m","role":"user","content":[{"type":"hologram"}]}`, `{"id":"m","role":"user","content":[]}`},
+	{`{"id":"m","role":"reasoning","content":"","encryptedValue":"e","encryptedValueType":"t"}`, `{"id":"m","role":"reasoning","content":"","encryptedValue":"e","encryptedValueType":"t"}`},
+	{`{"id":"m","role":"robot","content":null}`, ``},
 }
 
 // afterRequest returns a server after a request with one message, and RUN_STARTED.
@@ -99,7 +108,7 @@ func afterRequest(t testing.TB, message string) *server {
 
 // TestRequested checks that the snapshot has no messages that a client refuses.
 func TestRequested(t *testing.T) {
-	for _, test := range requested {
+	for _, test := range slices.Concat(requested, unknown) {
 		want := test.snapshot
 		if want != "" {
 			want += ","
@@ -112,6 +121,32 @@ func TestRequested(t *testing.T) {
 		if got := afterRequest(t, test.request).prelude(t)[1]; got != want {
 			t.Errorf("%s:\n%s, want\n%s", test.request, got, want)
 		}
+	}
+}
+
+// TestUnknownMaterial checks that no event of a prelude has what AG-UI does not define.
+func TestUnknownMaterial(t *testing.T) {
+	s := newServer()
+	for _, e := range []string{
+		`{"type":"RUN_STARTED","threadId":"t","runId":"r","new":1,"input":{"threadId":"t","runId":"r","new":1,"messages":[{"id":"u","role":"user","content":"x","new":1},{"id":"v","role":"robot","content":"new"}],"tools":[{"name":"n","description":"d","new":1}]}}`,
+		`{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n","new":1}`,
+		`{"type":"NEW_EVENT","new":1}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"m","new":1}`,
+		`{"type":"STATE_DELTA","delta":[{"op":"new"},{"op":"add","path":"/a","value":1}],"new":1}`,
+		`{"type":"TEXT_MESSAGE_CHUNK","messageId":"c","delta":"y","new":1}`,
+	} {
+		s.take(t, e)
+	}
+	want := []string{
+		`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"x"}],"tools":[{"name":"n","description":"d"}]}}`,
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"x"},{"id":"m","role":"assistant","content":""},{"id":"c","role":"assistant","content":"y"}]}`,
+		`{"type":"STATE_SNAPSHOT","snapshot":{"a":1}}`,
+		`{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`,
+	}
+	got := s.prelude(t)
+	if len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) || strings.Contains(got[len(want)], "new") {
+		t.Errorf("the prelude is\n%s, want\n%s\nand a chunk", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

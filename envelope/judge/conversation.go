@@ -42,6 +42,9 @@ func (s *stream) message(id, role string, o owner) string {
 	}
 	if role != "activity" && s.chance(15) {
 		f = f.add("encryptedValue", s.text())
+		if s.may(EncryptedTypes, 50) {
+			f = f.add("encryptedValueType", `"vendor.kind"`)
+		}
 	}
 	if role != "activity" && role != "reasoning" && role != "tool" && s.chance(15) {
 		f = f.add("name", s.text())
@@ -70,9 +73,19 @@ func (s *stream) call(o owner) string {
 	}
 	s.knowCall(id)
 	s.seed(tool, id, o)
-	f := fields{"id", quote(id), "type", `"function"`, "function", fields{"name", `"search"`, "arguments", s.delta(tool)}.object()}
+	function := fields{"name", `"search"`, "arguments", s.delta(tool)}
+	if s.may(ExtraKeys, 10) {
+		function = function.add("extra", s.value(1))
+	}
+	f := fields{"id", quote(id), "type", `"function"`, "function", function.object()}
 	if s.chance(15) {
 		f = f.add("encryptedValue", s.text())
+		if s.may(EncryptedTypes, 50) {
+			f = f.add("encryptedValueType", `"vendor.call"`)
+		}
+	}
+	if s.may(ExtraKeys, 10) {
+		f = f.add("extra", s.value(1))
 	}
 	if s.may(Metadata, 15) {
 		f = f.add("metadata", s.metadata())
@@ -129,6 +142,10 @@ func (s *stream) conversation() string {
 		s.seed(bucketOf(role), id, o)
 		messages = append(messages, s.message(id, role, o))
 		s.know(id, role)
+	}
+	if s.may(UnknownKinds, 30) {
+		unknown := `{"id":` + pick(s, []string{`"m0"`, `"x1"`}) + `,"role":"robot","content":"beep"}`
+		messages = slices.Insert(messages, s.r.IntN(len(messages)+1), unknown)
 	}
 	return "[" + strings.Join(messages, ",") + "]"
 }

@@ -310,7 +310,11 @@ func (s *stream) encrypted() {
 			o = s.tag(known)
 		}
 	}
-	s.emit("REASONING_ENCRYPTED_VALUE", o, fields{"subtype", quote(subtype), "entityId", quote(entity), "encryptedValue", s.text()})
+	f := fields{"subtype", quote(subtype), "entityId", quote(entity), "encryptedValue", s.text()}
+	if s.may(EncryptedTypes, 50) {
+		f = f.add("encryptedValueType", `"vendor.kind"`)
+	}
+	s.emit("REASONING_ENCRYPTED_VALUE", o, f)
 }
 
 func (s *stream) startStep() {

@@ -44,6 +44,8 @@ const (
 	Legacy                                       // THINKING_* events, binary parts, and null in optional fields, as in 0.x
 	OddPatches                                   // patches on which the client and RFC 6902 differ
 	UnknownOperations                            // operations of patches that JSON Patch does not define
+	UnknownKinds                                 // messages with unknown roles, and content parts of unknown types
+	EncryptedTypes                               // encryptedValueType, which AG-UI 1.1 added
 )
 
 // Generator says what Generate generates. The zero value stands for streams of 5 to 60

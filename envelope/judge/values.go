@@ -150,6 +150,12 @@ func (s *stream) content() string {
 		}
 		parts = append(parts, f.object())
 	}
+	if s.may(UnknownKinds, 30) {
+		parts = append(parts, pick(s, []string{
+			`{"type":"hologram","text":"h"}`, `{"type":"image","source":{"type":"ipfs","value":"v"}}`,
+			`{"type":"image","source":{"type":"url","value":"v","extra":1}}`, `{"type":"text","text":"t","extra":{}}`,
+		}))
+	}
 	if s.may(Legacy, 50) {
 		parts = append(parts, `{"type":"binary","mimeType":"image/png","data":"QUJD","filename":"a.png"}`)
 	}

@@ -184,6 +184,12 @@ func (r *Reducer) callResult(e *envelope.Event) {
 		r.warn(e, finding.EventFieldMalformed, "%s has no content and is ignored", e.Type)
 		return
 	}
+	if value.Kind == envelope.ArrayValue {
+		s := stripper{path: []step{{name: []byte(`"content"`)}}}
+		known := s.list(value, s.part)
+		r.reportRemoved(e, "", value, &s)
+		value = known
+	}
 	r.answer(e, callID)
 	role, _ := r.optional(e, roleKey)
 	if role == "" {

@@ -31,7 +31,7 @@ func TestLimit(t *testing.T) {
 		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}`, `ACTIVITY_DELTA{"messageId":"a","activityType":"` + long + `","patch":[]}`},
 		{``, `RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["` + long + `"]}}`},
 		{``, `RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"` + long + `"}]}}`},
-		{``, `MESSAGES_SNAPSHOT{"messages":[{"id":"m"},{"id":"n","role":"assistant","toolCalls":[{"id":"t"}]}]}`},
+		{``, `MESSAGES_SNAPSHOT{"messages":[{"id":"m","role":"user"},{"id":"n","role":"assistant","toolCalls":[{"id":"t"}]}]}`},
 		{``, `RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[{"id":"m","role":"user","content":"` + long + `"}]}}`},
 	} {
 		r := New(Options{})
@@ -94,9 +94,9 @@ func TestManyInOneEvent(t *testing.T) {
 	t.Parallel()
 	const most = MaxBytes / entryBytes
 	for _, test := range []struct{ event, element string }{
-		{`{"type":"MESSAGES_SNAPSHOT","messages":[%s]}`, `{}`},
+		{`{"type":"MESSAGES_SNAPSHOT","messages":[%s]}`, `{"role":"user"}`},
 		{`{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"assistant","toolCalls":[%s]}]}`, `0`},
-		{`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"messages":[%s]}}`, `{}`},
+		{`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"messages":[%s]}}`, `{"role":"user"}`},
 	} {
 		list := strings.Repeat(test.element+",", most) + test.element
 		r := New(Options{})
@@ -106,7 +106,7 @@ func TestManyInOneEvent(t *testing.T) {
 		}
 		check(t, r)
 	}
-	e, err := envelope.ReadEvent([]byte(`{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Repeat("{},", most) + `{}]}`))
+	e, err := envelope.ReadEvent([]byte(`{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Repeat(`{"role":"user"},`, most) + `{"role":"user"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

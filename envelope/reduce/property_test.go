@@ -138,7 +138,7 @@ func TestTyped(t *testing.T) {
 		}
 	})
 	r := New(Options{})
-	apply(t, r, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"robot"},{"content":5}]}`)
+	apply(t, r, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"user","content":5},{"role":"tool"}]}`)
 	for _, m := range r.Messages() {
 		if _, ok := m.(*event.UnknownMessage); !ok {
 			t.Errorf("the message %v is known", m)

@@ -22,8 +22,8 @@
 //
 // The client refuses events that are not valid AG-UI 1.0, and what follows. A Reducer
 // goes on:
-//   - Messages of snapshots and inputs keep the members, roles and content parts that
-//     AG-UI 1.0 does not define, and numbers and strings as they are written.
+//   - Messages of snapshots and inputs keep numbers and strings as they are written, and
+//     the encryptedValueType of AG-UI 1.1.
 //   - A null subagentRunId of a message or interrupt is absent.
 //   - Events of AG-UI 0.x and of drafts, and damaged ones, are read as a tolerant decode of
 //     package event reads them, with a warning for each kind. A message of THINKING events

@@ -50,7 +50,7 @@ func TestMessages(t *testing.T) {
 		{"a text replaces a content that is not a text", `
 			MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user","content":[{"type":"text","text":"x"}],"new":[1]}]}
 			TEXT_MESSAGE_CONTENT{"messageId":"u","delta":"y"}`, `
-			{"id":"u","role":"user","content":"y","new":[1]}`, ``},
+			{"id":"u","role":"user","content":"y"}`, `event_altered`},
 		{"events of unknown messages and of activities", `
 			TEXT_MESSAGE_CONTENT{"messageId":"m","delta":"x"}
 			TEXT_MESSAGE_END{"messageId":"m"}
@@ -185,11 +185,11 @@ func TestMessages(t *testing.T) {
 			TEXT_MESSAGE_START{"messageId":"a"}
 			TEXT_MESSAGE_START{"messageId":"b"}
 			TEXT_MESSAGE_START{"messageId":"c"}
-			MESSAGES_SNAPSHOT{"messages":[{"id":"d","role":"user","content":"\u0064","n":1.50},{"id":"c","role":"assistant","content":"c","subagentRunId":null},{ "id" : "a", "role":"robot" , "x y":[ 1 ] }]}
+			MESSAGES_SNAPSHOT{"messages":[{"id":"d","role":"user","content":"\u0064","n":1.50},{"id":"c","role":"assistant","content":"c","subagentRunId":null},{ "id" : "a", "role":"system" , "name":5.0 },{"id":"b","role":"robot"}]}
 			TEXT_MESSAGE_CONTENT{"messageId":"c","delta":"+"}`, `
-			{"id":"a","role":"robot","x y":[1]}
+			{"id":"a","role":"system","name":5.0}
 			{"id":"c","role":"assistant","content":"c+"}
-			{"id":"d","role":"user","content":"\u0064","n":1.50}`, ``},
+			{"id":"d","role":"user","content":"\u0064"}`, `event_altered event_altered`},
 		{"a snapshot keeps activities and reasoning unless it has any", `
 			ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}
 			REASONING_MESSAGE_START{"messageId":"r","role":"reasoning"}

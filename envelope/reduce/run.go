@@ -130,12 +130,7 @@ func (r *Reducer) addInterrupt(e *envelope.Event, v envelope.Value, o *envelope.
 		return
 	}
 	r.run.interruptBytes += n
-	interrupt := record{raw: compact(v.Raw)}
-	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
-		interrupt.open()
-		interrupt.members.Delete(subagentKey)
-	}
-	r.run.interrupts = append(r.run.interrupts, interrupt.append(nil))
+	r.run.interrupts = append(r.run.interrupts, knownInterrupt(v, o))
 }
 
 // AppendInterrupts appends the interrupts that wait for an answer to dst, as a JSON

@@ -176,7 +176,7 @@ func TestPending(t *testing.T) {
 		{"interrupts outlast the next start", `
 			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","subagentRunId":null,"x":[ 1 ]},5]}}
 			RUN_STARTED{"threadId":"t","runId":"s"}
-			RUN_ERROR{"message":"x"}`, ``, `[{"id":"i","x":[1]}]`},
+			RUN_ERROR{"message":"x"}`, ``, `[{"id":"i"}]`},
 		{"any other outcome ends them", `
 			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i"}]}}
 			RUN_FINISHED{"threadId":"t","runId":"r","outcome":"interrupt"}`, ``, `[]`},

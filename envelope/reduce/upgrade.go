@@ -65,7 +65,7 @@ func (r *Reducer) report(e *envelope.Event, at finding.Pointer, faults []event.F
 		}
 		switch f.Tolerance {
 		case event.UnknownType, event.UnknownKey, event.UnknownMember, event.PatchPointer, event.MalformedMember:
-			continue // kept as it is
+			continue // kept as it is, or removed later; see known.go
 		}
 		field, _, _ := strings.Cut(strings.TrimPrefix(string(f.Pointer), "/"), "/")
 		switch field {
@@ -77,17 +77,25 @@ func (r *Reducer) report(e *envelope.Event, at finding.Pointer, faults []event.F
 		if f.Tolerance == event.RetiredType {
 			kind.eventType = "" // each THINKING type has this one
 		}
-		if r.upgrades.reported[kind] {
+		if !r.first(kind) {
 			continue
 		}
-		if r.upgrades.reported == nil {
-			r.upgrades.reported = make(map[upgraded]bool)
-		}
-		r.upgrades.reported[kind] = true
 		found := finding.New(finding.EventAltered, "%s: %s%s; this and later ones are read by the tolerance %s", e.Type, at, f.Message, f.Tolerance)
 		r.found = append(r.found, e.Place(found.WithPointer(at+f.Pointer), envelope.Value{Start: f.Offset}).WithSeverity(finding.Warning))
 	}
 	return changed
+}
+
+// first reports whether a kind of deviation was not reported yet. Now it is.
+func (r *Reducer) first(kind upgraded) bool {
+	if r.upgrades.reported[kind] {
+		return false
+	}
+	if r.upgrades.reported == nil {
+		r.upgrades.reported = make(map[upgraded]bool)
+	}
+	r.upgrades.reported[kind] = true
+	return true
 }
 
 // The required fields of events, by groups of types.
@@ -214,9 +222,9 @@ func mayHaveBinary(v envelope.Value) bool {
 }
 
 // readMessages reads the messages of an event or, if e has no text, of a request. The list
-// is at a pointer, and base is added to the offsets of its elements. Parts of the type
-// binary become what package event makes of them, and so do strings in the input of a run.
-// Everything else is kept as it is. The result is false if the messages exceed the limit. A
+// is at a pointer, and base is added to the offsets of its elements. What AG-UI does not
+// define is removed. Parts of the type binary become what package event makes of them, and so
+// do strings in the input of a run. Everything else is kept as it is. The result is false if the messages exceed the limit. A
 // short text can be a list of very many messages, so the rest is not read.
 func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at finding.Pointer, base int) (messages []*Message, ok bool) {
 	limit := r.conversation.limit
@@ -232,6 +240,17 @@ func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at findin
 	err := strictjson.Elements(list, func(i int, v strictjson.Value, o *strictjson.Object) error {
 		switch v.Kind {
 		case strictjson.ObjectStart:
+			var s stripper
+			known, ok := s.message(v, o)
+			if s.removed > 0 {
+				r.reportRemoved(e, at.Index(i), envelope.Value{Start: base + v.Start}, &s)
+				if !ok {
+					return nil
+				}
+				known.Start = v.Start
+				v = known
+				_, o = read(v.Raw)
+			}
 			m := readMessage(v, o, limit)
 			r.upgradeContent(e, at.Index(i), base, v, o, m)
 			return add(m)

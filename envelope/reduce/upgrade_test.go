@@ -25,10 +25,10 @@ func TestUpgrades(t *testing.T) {
 		{"binary parts of messages", `
 			MESSAGES_SNAPSHOT{"messages":[{"x":1,"id":"a","role":"user","content":[` + binary + `],"name":null},{"role":"tool","id":"b","toolCallId":"t","content":[` + binary + `,{"type":"binary","mimeType":"image/png","id":"f"}]}]}
 			RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[{"id":"c","role":"user","content":[{"text":"\u0061","type":"text"},{"type":"\u0062inary","mimeType":"text/plain","url":"u"}]}]}}`, `
-			{"x":1,"id":"a","role":"user","content":[` + image + `],"name":null}
-			{"role":"tool","id":"b","toolCallId":"t","content":[` + image + `,{"type":"binary","mimeType":"image/png","id":"f"}]}
+			{"id":"a","role":"user","content":[` + image + `],"name":null}
+			{"role":"tool","id":"b","toolCallId":"t","content":[` + image + `]}
 			{"id":"c","role":"user","content":[{"type":"text","text":"a"},{"type":"document","source":{"type":"url","value":"u","mimeType":"text/plain"}}]}`, `{}`, `[]`,
-			"/messages/0/content/0 /input/messages/0/content/1"},
+			"/messages/0/x /messages/0/content/0 /messages/1/content/1 /input/messages/0/content/1"},
 		{"binary parts with an equal part, and contents that only look like them", `
 			MESSAGES_SNAPSHOT{"messages":[{"id":"a","role":"user","content":[` + binary + `,` + image + `]},{"id":"d","role":"user","content":[{"text":"\u0061 binary","type":"text"}]}]}`, `
 			{"id":"a","role":"user","content":[` + image + `]}

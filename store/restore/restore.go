@@ -217,7 +217,7 @@ func (t *Thread) Fork(r *Result, runID string, form lineage.Form) (*event.RunAge
 	}
 	c.Messages = messages.Messages
 	if r.Input != nil {
-		if c.Input, err = event.DecodeRunInput(r.Input, event.Tolerant(nil)); err != nil {
+		if c.Input, err = event.DecodeRunInput(reduce.KnownRequest(r.Input), event.Tolerant(nil)); err != nil {
 			return nil, fmt.Errorf("%w: the request of the run cannot be read: %w", lineage.ErrFork, err)
 		}
 	}
