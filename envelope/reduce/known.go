@@ -247,7 +247,7 @@ func (r *Reducer) reportRemoved(e *envelope.Event, at finding.Pointer, v envelop
 		return
 	}
 	at += s.first
-	found := finding.New(finding.EventAltered, "%s: %s is not defined by AG-UI; it is left out, and what is like it in this and later events", e.Type, at.Bounded())
+	found := finding.New(finding.EventAltered, "%s: %s is not defined by AG-UI; this and later ones are left out", e.Type, at.Bounded())
 	r.found = append(r.found, e.Place(found.WithPointer(at.Bounded()), v).WithSeverity(finding.Warning))
 }
 

@@ -161,7 +161,7 @@ func each(array []byte, f func(v strictjson.Value, o *strictjson.Object)) {
 
 // message prints one message.
 func (p *Printer) message(_ strictjson.Value, o *strictjson.Object) {
-	heading := []any{cmp.Or(o.Text("role"), "(no role)"), cmp.Or(o.Text("id"), "(no id)")}
+	heading := []any{o.Text("role"), cmp.Or(o.Text("id"), "(no id)")}
 	format := "%s %s"
 	if name, ok := o.Get("name"); ok && name.Kind == strictjson.String {
 		format += " (%s)"
