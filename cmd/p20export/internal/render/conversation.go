@@ -198,6 +198,8 @@ func label(name string) string {
 	switch name {
 	case "activityType":
 		return "activity"
+	case "encryptedValueType":
+		return "kind"
 	case "toolCallId":
 		return "answers"
 	case "subagentRunId":
