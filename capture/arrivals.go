@@ -16,6 +16,30 @@ import (
 // line to line the bytes increase and the microseconds do not decrease. Numbers have
 // no sign and no leading zeros.
 
+// Arrivals sums up the network reads of a response.
+type Arrivals struct {
+	Reads int
+	// First and Last are the times of the first and the last read.
+	First, Last time.Time
+	// Silence is the longest time between two reads, or between the start of the capture
+	// and the first read. SilenceEnd is the number of bytes received before its end.
+	Silence    time.Duration
+	SilenceEnd int64
+}
+
+// Arrivals returns the sum of the reads, which is valid after io.EOF, and whether
+// arrivals.tsv was recorded and is intact.
+func (c *Capture) Arrivals() (Arrivals, bool) {
+	a := c.arrivals
+	if a == nil {
+		a = c.codedArrivals
+	}
+	if a == nil || a.problem != nil || a.sum.Reads == 0 {
+		return Arrivals{}, false
+	}
+	return a.sum, true
+}
+
 // arrival is a line of arrivals.tsv.
 type arrival struct {
 	bytes  int64
@@ -45,6 +69,7 @@ type arrivals struct {
 	line    int   // number of the last line read, from 1
 	ended   bool
 	problem *finding.Finding
+	sum     Arrivals
 }
 
 // newArrivals returns arrivals that reads from r, which probably has size bytes.
@@ -119,11 +144,25 @@ func (a *arrivals) next() (bool, error) {
 	case a.bounded && a.time(next).After(a.until):
 		a.fail("line %d is after the ended_at of %s", a.line, ManifestName)
 	default:
+		a.count(next)
 		a.last = next
 		a.offset += int64(len(line))
 		return true, nil
 	}
 	return false, nil
+}
+
+// count adds a line to the sum.
+func (a *arrivals) count(next arrival) {
+	s := &a.sum
+	s.Reads++
+	s.Last = a.time(next)
+	if s.Reads == 1 {
+		s.First = s.Last
+	}
+	if silence := next.elapsed() - a.last.elapsed(); silence > s.Silence {
+		s.Silence, s.SilenceEnd = silence, a.last.bytes
+	}
 }
 
 // fail ends reading with a finding about the line at a.offset.

@@ -28,6 +28,8 @@ type Capture struct {
 	request      file        // nil if there is none
 	arrivalsFile *hashReader // nil if there is none
 	arrivals     *arrivals
+	// codedArrivals has the reads of a response with a content coding.
+	codedArrivals *arrivals
 
 	requestLimit   int64 // maxRequestBytes, except in tests
 	requestChecked bool
@@ -145,7 +147,7 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 	c.decoder = d
 	c.splitter = newSplitter(d, d, c.framing)
 	if c.arrivals != nil {
-		c.arrivals = nil
+		c.arrivals, c.codedArrivals = nil, c.arrivals
 		c.findings = append(c.findings, finding.New(finding.ArrivalsMalformed,
 			"%s counts encoded bytes, so the events have no arrival times", ArrivalsName).
 			WithSeverity(finding.Warning).WithHint(hint.GiveTimes))
@@ -227,6 +229,11 @@ func (c *Capture) verify() error {
 		}
 		if c.arrivals.problem != nil {
 			c.findings = append(c.findings, *c.arrivals.problem)
+		}
+	}
+	if c.codedArrivals != nil {
+		if err := c.codedArrivals.finish(c.response.n); err != nil {
+			return err
 		}
 	}
 	if c.arrivalsFile != nil {

@@ -1,5 +1,5 @@
-// Package docs provides the rules of the contract, of the projections and of the order of
-// events from the pages in this directory.
+// Package docs provides the rules of the contract, of the projections, of the order of
+// events and of lint from the pages in this directory.
 //
 // It knows the format of these pages. It must not know how an explanation is rendered.
 package docs
@@ -19,6 +19,7 @@ const (
 	Contract    = "contract.md"
 	Projections = "projections.md"
 	Sequence    = "sequence.md"
+	Lint        = "lint.md"
 )
 
 //go:embed contract.md
@@ -29,6 +30,9 @@ var projections string
 
 //go:embed sequence.md
 var sequence string
+
+//go:embed lint.md
+var lint string
 
 // A Rule is a numbered rule of one of the pages. Its texts have no Markdown links, anchors
 // and emphasis, but keep backticks, lists, tables and fences. A paragraph is one line.
@@ -47,13 +51,13 @@ type Rule struct {
 	Codes []finding.Code
 }
 
-// Rules returns the rules of the contract, then those of the projections and of the order
-// of events, in the order of the pages. It includes withdrawn numbers, whose text is the
+// Rules returns the rules of the contract, then those of the projections, of the order of
+// events and of lint, in the order of the pages. It includes withdrawn numbers, whose text is the
 // reason. The caller must not modify the result.
 func Rules() []Rule { return rules() }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(parse(Contract, contract), parse(Projections, projections), parse(Sequence, sequence))
+	return slices.Concat(parse(Contract, contract), parse(Projections, projections), parse(Sequence, sequence), parse(Lint, lint))
 })
 
 // Find returns the rule with a number, and whether it exists. It ignores the case of ASCII
@@ -66,11 +70,11 @@ func Find(id string) (Rule, bool) {
 	return Rules()[i], true
 }
 
-// RulesOf returns the numbers of the rules with a code: the rules of the contract and of
-// the order of events whose findings have the code, and the rules of the projections that
-// name it.
+// RulesOf returns the numbers of the rules with a code: the rules of the contract, of the
+// order of events and of lint whose findings have the code, and the rules of the projections
+// that name it.
 func RulesOf(code finding.Code) (ids []string) {
-	for _, r := range append(finding.Rules(), finding.SequenceRules()...) {
+	for _, r := range slices.Concat(finding.Rules(), finding.SequenceRules(), finding.LintRules()) {
 		if r.Code == code {
 			ids = append(ids, r.ID)
 		}

@@ -17,7 +17,7 @@ import (
 // Every rule of the pages is found, in order.
 func TestRulesAreThePages(t *testing.T) {
 	stated := regexp.MustCompile(`(?m)^<a id="([A-Z]\d+)"></a>`)
-	for page, least := range map[string]int{docs.Contract: 70, docs.Projections: 80, docs.Sequence: 29} {
+	for page, least := range map[string]int{docs.Contract: 70, docs.Projections: 80, docs.Sequence: 29, docs.Lint: 31} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +61,15 @@ func TestEverythingIsExplained(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join("../envelope/sequence/testdata/vectors", r.ID+".json")); err != nil {
 			t.Errorf("%s has no vectors: %v", r.ID, err)
+		}
+	}
+	for _, r := range finding.LintRules() {
+		rule, ok := docs.Find(r.ID)
+		if !ok || rule.Page != docs.Lint {
+			t.Errorf("%s is not explained", r.ID)
+		}
+		if !slices.Contains(rule.Codes, r.Code) || !slices.Contains(docs.RulesOf(r.Code), r.ID) {
+			t.Errorf("%s and %s do not name each other", r.ID, r.Code)
 		}
 	}
 	markdown := regexp.MustCompile(`\]\(|\*\*|<a id|\n## `)

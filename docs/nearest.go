@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/spelling"
 )
 
 // Nearest returns the four codes and rules whose names are most similar to name.
@@ -29,34 +30,11 @@ func NearestOf(name string, names []string) []string {
 	distances := make(map[string]int, len(names))
 	for _, n := range names {
 		lower := strings.ToLower(n)
-		distances[n] = distance(name, lower)
+		distances[n] = spelling.Distance(name, lower)
 		if len(name) > 2 && strings.Contains(lower, name) {
 			distances[n] = min(distances[n], 1)
 		}
 	}
 	sort.SliceStable(names, func(i, j int) bool { return distances[names[i]] < distances[names[j]] })
 	return names[:min(maxNames, len(names))]
-}
-
-// distance returns the number of bytes that have to be inserted, removed or replaced to
-// change a into b. It uses only the first 64 bytes of a, which is longer than any name.
-func distance(a, b string) int {
-	a = a[:min(len(a), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -180,6 +180,36 @@ const (
 	EventAltered Code = "event_altered"
 )
 
+// Findings of lint about what clients accept, but a producer should not send.
+const (
+	NeverEnded         Code = "never_ended"
+	ResultWithoutCall  Code = "result_without_call"
+	DeltaInapplicable  Code = "delta_inapplicable"
+	DeltaEmpty         Code = "delta_empty"
+	IDReused           Code = "id_reused"
+	SnapshotDrops      Code = "snapshot_drops_message"
+	SnapshotRenames    Code = "snapshot_renames_message"
+	TypeMisspelled     Code = "type_misspelled"
+	TimestampDecreases Code = "timestamp_decreases"
+	TimestampUnit      Code = "timestamp_unit"
+	UsageInconsistent  Code = "usage_inconsistent"
+	EvidenceLacking    Code = "evidence_lacking"
+	ArgumentsNotJSON   Code = "arguments_not_json"
+	ProducerUnchecked  Code = "producer_unchecked"
+	FeatureMissing     Code = "feature_missing"
+)
+
+// Findings of lint about the transport of a response.
+const (
+	CharsetOther      Code = "charset_other"
+	LineIgnored       Code = "line_ignored"
+	ResponseBuffered  Code = "response_buffered"
+	SilenceLong       Code = "silence_long"
+	CompressionDelays Code = "compression_delays"
+	ConnectionCut     Code = "connection_cut"
+	CORSRefused       Code = "cors_refused"
+)
+
 // Findings of verify.
 const (
 	ArtifactDiffers   Code = "artifact_differs"

@@ -39,7 +39,8 @@ type Finding struct {
 	Message string `json:"message"`
 	// Hint is the next step, if there is one.
 	Hint string `json:"hint,omitzero"`
-	// Rule is the numbered rule of docs/contract.md or docs/sequence.md, if there is one.
+	// Rule is the numbered rule of docs/contract.md, docs/sequence.md or docs/lint.md, if
+	// there is one.
 	Rule string `json:"rule,omitzero"`
 	// Spec is the source of the rule, such as "P20 §8.1".
 	Spec string `json:"spec,omitzero"`

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Rule is one numbered rule of docs/contract.md or docs/sequence.md.
+// Rule is one numbered rule of docs/contract.md, docs/sequence.md or docs/lint.md.
 type Rule struct {
 	// ID is the number of the rule, such as "A12".
 	ID string
@@ -163,9 +163,45 @@ var sequenceRules = []Rule{
 	{"G43", OwnerDiffers, "AG-UI"},
 }
 
+// lintRules lists the rules of docs/lint.md in its order.
+var lintRules = []Rule{
+	{"W1", NeverEnded, OwnRule},
+	{"W2", NeverEnded, OwnRule},
+	{"W3", NeverEnded, OwnRule},
+	{"W4", NeverEnded, OwnRule},
+	{"W5", NeverEnded, OwnRule},
+	{"W6", ResultWithoutCall, OwnRule},
+	{"W7", DeltaInapplicable, OwnRule},
+	{"W8", DeltaInapplicable, OwnRule},
+	{"W9", DeltaEmpty, OwnRule},
+	{"W10", DeltaEmpty, OwnRule},
+	{"W11", IDReused, OwnRule},
+	{"W12", IDReused, OwnRule},
+	{"W13", IDReused, OwnRule},
+	{"W14", SnapshotDrops, OwnRule},
+	{"W15", SnapshotRenames, OwnRule},
+	{"W16", TypeMisspelled, OwnRule},
+	{"W17", TimestampDecreases, OwnRule},
+	{"W18", TimestampUnit, OwnRule},
+	{"W19", UsageInconsistent, OwnRule},
+	{"W20", EvidenceLacking, OwnRule},
+	{"W21", ArgumentsNotJSON, OwnRule},
+
+	{"N1", HTTPContentType, "WHATWG HTML §9.2"},
+	{"N2", CharsetOther, OwnRule},
+	{"N3", LineIgnored, OwnRule},
+	{"N4", EventIncomplete, "WHATWG HTML §9.2.6"},
+	{"N5", ResponseBuffered, OwnRule},
+	{"N6", SilenceLong, OwnRule},
+	{"N7", CompressionDelays, OwnRule},
+	{"N8", ConnectionCut, OwnRule},
+	{"N9", HTTPStatus, "RFC 9110 §15"},
+	{"N10", CORSRefused, OwnRule},
+}
+
 var ruleByID = sync.OnceValue(func() map[string]Rule {
-	all := make(map[string]Rule, len(rules)+len(sequenceRules))
-	for _, list := range [][]Rule{rules, sequenceRules} {
+	all := make(map[string]Rule, len(rules)+len(sequenceRules)+len(lintRules))
+	for _, list := range [][]Rule{rules, sequenceRules, lintRules} {
 		for _, r := range list {
 			all[r.ID] = r
 		}
@@ -189,6 +225,14 @@ func Rules() []Rule { return slices.Clone(rules) }
 
 // SequenceRules returns the rules on the order of events, in the order of their page.
 func SequenceRules() []Rule { return slices.Clone(sequenceRules) }
+
+// LintRules returns the rules of docs/lint.md, in its order. A breach of one is not an error
+// by default.
+func LintRules() []Rule { return slices.Clone(lintRules) }
+
+// InRule returns f as a finding about a rule, with the rule's source. The code of f must be
+// the rule's.
+func (f Finding) InRule(rule string) Finding { return f.withRuleID(rule) }
 
 // Violation returns a finding that reports a violation of the rule with the given
 // ID. The rule must have a code.

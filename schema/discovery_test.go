@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -42,6 +43,11 @@ func loadHarness(t *testing.T, data []byte) error {
 	return err
 }
 
+func loadLint(t *testing.T, data []byte) error {
+	_, err := lint.LoadConfig(t.Context(), written(t, lint.ConfigName, data))
+	return err
+}
+
 func written(t *testing.T, name string, data []byte) string {
 	path := filepath.Join(t.TempDir(), name)
 	testkit.Write(t, path, data)
@@ -63,6 +69,7 @@ const (
 	aList    = `{"scenarios":[{"name":"a","about":"é","path":"/a","needed":true,"request":{}},{"name":"b","request":{"x":1}}]}`
 	aFreeze  = `"freeze":{"emitted-snapshot":{"verdict":"frozen","origin":"emitted","roles":["user"]},"emitted-snapshot-text":{"verdict":"frozen","omissions":["value_null RUN_STARTED/x"]},"folded-stream":{"verdict":"refused","reasons":["snapshot_present MESSAGES_SNAPSHOT"]}}`
 	aSuite   = `{"scenarios":[{"name":"a","expect":{"http_status":200,"terminal":"RUN_FINISHED","time_source":"event",` + aFreeze + `}},{"name":"b","note":"It cannot."}]}`
+	aLint    = `{"protocol":"auto","failOn":"warning","rules":{"W9":"off","G15":"warning"},"require":["text"],"origin":"https://app.example"}`
 	aHarness = `{"name":"mine","integration":{"name":"p","version":"1"},"command":["serve"]}`
 )
 
@@ -200,6 +207,10 @@ func TestInputs(t *testing.T) {
 		}},
 		schema.Harness: {loadHarness, aHarness, [][2]string{
 			{`"mine"`, `"my own"`}, {`"name":"p"`, `"name":""`}, {`,"version":"1"`, ``}, {`["serve"]`, `[]`}, {`["serve"]`, `"serve"`}, {`"command"`, `"commands"`},
+		}},
+		schema.Lint: {loadLint, aLint, [][2]string{
+			{`"auto"`, `"2.0"`}, {`"warning"`, `"fatal"`}, {`"off"`, `"none"`}, {`"W9"`, `"W99"`}, {`"text"`, `"texts"`}, {`["text"]`, `"text"`}, {`"origin"`, `"origins"`},
+			{`app.example"`, `app.example/x"`},
 		}},
 	} {
 		accept(name, "the good one", []byte(c.good))

@@ -25,6 +25,7 @@ const (
 	Scenarios     = "scenarios"
 	Expected      = "expected"
 	Harness       = "harness"
+	Lint          = "lint"
 	Log           = "log"
 	Rows          = "rows"
 )
@@ -49,6 +50,7 @@ var descriptions = []struct{ name, text string }{
 	{Scenarios, "a list of scenarios"},
 	{Expected, "expected.json, the expected captures of a harness"},
 	{Harness, "harness.json, how to start the server of an integration"},
+	{Lint, "lint.json, the settings of lint"},
 	{Log, "one line of a thread of a log in the portable form"},
 	{Rows, "one line of the JSON output of a command"},
 }

@@ -40,6 +40,9 @@ type Settings struct {
 	// Progress, if not nil, is called after reads, at most ten times a second, and
 	// once at the end. It is called by the goroutine that called Record.
 	Progress func(Progress)
+	// Head, if not nil, is called with the status and the header of the response, which it
+	// must not change. The header is not stored as a whole.
+	Head func(status int, header http.Header)
 	// Frame, if not nil, is called with each counted frame. The frame is valid during
 	// the call.
 	Frame func(*capture.Frame)

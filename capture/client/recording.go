@@ -49,6 +49,9 @@ var errCountLimit = errors.New("counting took too long")
 // run stores the body and closes the capture.
 func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	s := r.settings
+	if s.Head != nil {
+		s.Head(r.response.StatusCode, r.response.Header)
+	}
 	format := framing(s.Framing, r.response)
 	from := exchange.Source(capture.KindHTTP, r.target, r.proxy, r.response)
 	writer, err := capture.Create(r.dir, capture.Settings{

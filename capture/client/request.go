@@ -33,6 +33,16 @@ func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 	}, transport.CloseIdleConnections
 }
 
+// PublicURL returns a URL without user info, query and fragment, as it is stored in
+// captures.
+func PublicURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return exchange.PublicURL(u)
+}
+
 // newRequest returns the request.
 func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(s.Body))

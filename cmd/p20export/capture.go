@@ -97,13 +97,18 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 		})
 	default:
 		settings.URL = args[0]
-		var shown *render.Progress
-		shown, settings.Progress = render.NewCaptureProgress(cmd.ErrOrStderr())
-		result, err = client.Record(cmd.Context(), fl.out, settings)
-		shown.End()
+		result, err = recordRun(cmd, fl.out, settings)
 	}
 	watch.Report(&result)
 	return p.Close(p.Capture(fl.out, result, err).Err())
+}
+
+// recordRun records a run and shows the progress.
+func recordRun(cmd *cobra.Command, dir string, settings client.Settings) (capture.Result, error) {
+	shown, progress := render.NewCaptureProgress(cmd.ErrOrStderr())
+	defer shown.End()
+	settings.Progress = progress
+	return client.Record(cmd.Context(), dir, settings)
 }
 
 // check checks the flags and returns the settings they describe.

@@ -19,10 +19,11 @@ func newExplain() *cobra.Command {
 
 For a CODE it prints the severity, the meaning, what to do, and the rules that
 use the code. For a RULE it prints the text from docs/contract.md (A26, M8),
-docs/projections.md (F2, X5) or docs/sequence.md (G9). For a rule of the
-contract or of the order of events it also prints the code, the origin of the
-rule, what to do, and where to find its examples, the conformance vectors. The
-case of a rule's name does not matter.
+docs/projections.md (F2, X5), docs/sequence.md (G9) or docs/lint.md (W3, N5).
+For a rule of the contract, of the order of events or of lint it also prints
+the code, the origin of the rule, what to do, and where to find its examples,
+the conformance vectors, if it has any. The case of a rule's name does not
+matter.
 ` + exitHelp("everything was explained", "", ""),
 		Example: `  p20export explain A26
   p20export explain snapshot_lacks_streamed_text X7

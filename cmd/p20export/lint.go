@@ -1,31 +1,43 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/project/lint"
 )
 
 func newLint() *cobra.Command {
-	var protocol string
+	var fl lintFlags
 	cmd := &cobra.Command{
-		Use:   "lint CAPTURE...",
-		Short: "Check whether the AG-UI client accepts the events of captures",
-		Long: `Check the events of each CAPTURE against the rules that the AG-UI reference
-client enforces (docs/sequence.md). The client ends a run at the first event
-that breaks a rule; lint reports all of them, each with its rule, event, JSON
-Pointer, line, column and byte offset, up to 100 findings per capture.
+		Use:   "lint CAPTURE... | lint URL --input REQUEST [-o DIR]",
+		Short: "Check the events of captures or of an endpoint",
+		Long: `Check the events of each CAPTURE: whether AG-UI allows their order
+(docs/sequence.md) and their form (docs/vocabulary.md), whether a producer most
+likely meant them, and how they were sent (docs/lint.md). A client ends a run at
+the first event that breaks a rule of AG-UI; lint reports all breaches, each
+with its rule, event, JSON Pointer, line, column and byte offset, up to 100
+findings per capture.
 
---protocol 1.0 checks the order of events, and their form (docs/vocabulary.md),
-as the client 1.0.0 does: what it refuses is an error, what it drops or
-converts a warning, listed once for each kind. --protocol 0.x checks the order
-of events as the client 0.0.59 does, and not their form, for which that client
-may refuse a capture without errors.
+With a URL, lint posts the REQUEST to the endpoint and checks the response. The
+capture is deleted afterwards, unless -o names the directory DIR to keep it in.
+
+--protocol auto applies the version that each RUN_STARTED declares, and the
+current one if it declares none. 0.x means the order of events as the client
+0.0.59 checks it, and not their form, for which that client may refuse a capture
+without errors.
+
+What a client drops or converts is a warning, listed once for each kind, and so
+is what docs/lint.md describes. --rule and --off change the severity of a rule,
+--fail-on the severity that makes the exit status 1, and --require names
+features that each capture has to exercise. The file lint.json in the working
+directory, or that of --config, has the same settings; flags win.
 
 Events before the first RUN_STARTED are checked too, because the client sees
 them. A frame that cannot be read is an error. From there to the next
@@ -36,42 +48,101 @@ A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
 finished or not. Symbolic links in it are not followed.
 
-lint says nothing about artifacts: freeze and compare do not apply its rules.
+lint does not affect artifacts: freeze and compare do not apply its rules.
 
 Lines and columns are known for the first 8 MiB of a response. --format sarif
 (SARIF 2.1.0) and --format junit (JUnit XML) write one document after all
-captures have been checked, and nothing if interrupted.
-` + exitHelp("no capture has an error", "a capture breaks a rule, has no events or an HTTP error, or was changed after it was closed", ""),
+captures have been checked, and nothing if interrupted. --format github writes
+annotations for GitHub Actions.
+` + exitHelp("no capture has a finding as severe as --fail-on", "a capture has one: it breaks a rule, has no events or an HTTP error, or was changed after it was closed", ""),
 		Example: `  p20export lint captures/one-turn
+  p20export lint http://127.0.0.1:8011/ --input request.json
+  p20export lint captures --fail-on warning --off W9 --require text,tool-calls
   p20export lint --format sarif captures > findings.sarif
   p20export lint --protocol 0.x old.ndjson`,
-		Args: cli.OneOrMore("CAPTURE"),
+		Args: cli.OneOrMore("CAPTURE or a URL"),
 	}
-	cmd.Flags().StringVar(&protocol, "protocol", string(event.V1), "rules of AG-UI `1.0|0.x`: of the client 1.0.0, or of the client 0.0.59")
-	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
-	cli.Complete(cmd, "protocol", string(event.V1), string(event.V0))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		rules, err := event.ParseProtocol(protocol)
-		if err != nil {
-			return fmt.Errorf("unknown protocol %q: %w", protocol, err)
-		}
-		paths, err := findPaths(cmd, args)
-		if err != nil {
-			return err
-		}
-		p := newPrinter(cmd, f)
-		var tally render.Tally
-		for _, path := range paths {
-			var row lint.Row
-			cli.Reading(cmd, path, func(progress func(int64)) { row = lint.Capture(cmd.Context(), path, rules, progress) })
-			if err := interrupted(cmd); err != nil {
-				return p.Close(err)
-			}
-			tally.Add(row.Verdict)
-			p.Lint(row)
-		}
-		p.LintSummary(&tally)
-		return p.Close(tally.Status.Err())
-	}
+	fl.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
 	return cmd
+}
+
+// run checks captures or an endpoint.
+func (fl *lintFlags) run(cmd *cobra.Command, args []string) error {
+	options, origin, err := fl.options(cmd)
+	if err != nil {
+		return err
+	}
+	if fl.group && *fl.format != render.Text && *fl.format != render.JSON {
+		return fmt.Errorf("--group can only be used with --format text and json, not %s", *fl.format)
+	}
+	if slices.ContainsFunc(args, isEndpoint) && (len(args) > 1 || isURL(args[0])) {
+		if len(args) > 1 {
+			return errors.New("give one URL, and no captures with it")
+		}
+		return fl.runEndpoint(cmd, args[0], options, origin)
+	}
+	if err := fl.checkNoEndpoint(cmd); err != nil {
+		return err
+	}
+	paths, err := findPaths(cmd, args)
+	if err != nil {
+		return err
+	}
+	p := newPrinter(cmd, fl.format)
+	result := lintResult{printer: p, single: len(paths) == 1, group: fl.group}
+	for _, path := range paths {
+		var row lint.Row
+		cli.Reading(cmd, path, func(progress func(int64)) { row = lint.Capture(cmd.Context(), path, options, progress) })
+		if err := interrupted(cmd); err != nil {
+			return p.Close(err)
+		}
+		result.add(row)
+	}
+	return result.close()
+}
+
+// lintResult prints rows, or the groups of their findings.
+type lintResult struct {
+	printer *render.Printer
+	single  bool
+	group   bool
+	groups  lint.Groups
+	tally   render.Tally
+}
+
+func (r *lintResult) add(row lint.Row) {
+	r.tally.AddLint(row)
+	if r.group {
+		r.groups.Add(row)
+		return
+	}
+	r.printer.Lint(row, r.single)
+}
+
+func (r *lintResult) close() error {
+	if r.group {
+		r.printer.LintGroups(&r.groups)
+	}
+	r.printer.LintSummary(&r.tally)
+	return r.printer.Close(r.tally.Status.Err())
+}
+
+// loadLintConfig loads the configuration file: the one that is named, or the one in the
+// working directory, if there is one.
+func loadLintConfig(ctx context.Context, path string) (*lint.Config, error) {
+	named := path != ""
+	if !named {
+		path = lint.ConfigName
+	}
+	c, err := lint.LoadConfig(ctx, path)
+	switch {
+	case err == nil:
+		return c, nil
+	case !named && isMissing(err):
+		return new(lint.Config), nil
+	case named:
+		return nil, fmt.Errorf("--config %w", err)
+	}
+	return nil, err
 }

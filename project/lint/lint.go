@@ -1,11 +1,13 @@
-// Package lint checks the events of captures against the rules of the AG-UI reference
-// client.
+// Package lint checks the events of captures: whether AG-UI allows them, whether a producer
+// most likely meant them, and how they were sent.
 //
-// The rules are in packages envelope/sequence and envelope/event. A capture is read
-// once, by package project/scan.
+// The rules of AG-UI are in packages envelope/sequence and envelope/event, the others in
+// packages producer and transport (docs/lint.md). A capture is read once, by package
+// project/scan.
 package lint
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -21,13 +23,25 @@ import (
 
 // Row is the result for one capture.
 type Row struct {
-	Capture  string         `json:"capture"`
+	Capture string `json:"capture"`
+	// Protocol is the version of AG-UI whose rules were applied to the first run.
 	Protocol event.Protocol `json:"protocol"`
+	// Declared says how the runs declare their version: one entry for each declaration.
+	Declared []Declaration `json:"declared"`
 	// Verdict is project.Accepted if there are no errors, project.Refused if there
-	// are, and project.Failed if the capture could not be read.
+	// are, and project.Failed if the capture could not be read. Without a policy it is the
+	// verdict of the specification.
 	Verdict project.Verdict `json:"verdict"`
-	Runs    int             `json:"runs"`
-	Events  int             `json:"events"`
+	// Client is the verdict of the published AG-UI client.
+	Client project.Verdict `json:"client"`
+	// Passed means that no finding is as severe as Options.FailOn.
+	Passed bool `json:"passed"`
+	Runs   int  `json:"runs"`
+	Events int  `json:"events"`
+	// Features are the features of AG-UI that the stream exercises.
+	Features []string `json:"features"`
+	// Rules has how often each rule was broken.
+	Rules []RuleCount `json:"rules"`
 	// Breaches is the number of errors about events, including those that are not
 	// among the findings.
 	Breaches int               `json:"breaches"`
@@ -43,19 +57,24 @@ type Row struct {
 
 // Capture checks one capture. Findings in the first artifact.MaxFileBytes of a response
 // have lines, columns and excerpts. Later findings have only an offset.
-func Capture(ctx context.Context, path string, p event.Protocol, progress scan.Progress) Row {
-	row := Row{Capture: path, Protocol: p, Findings: []finding.Finding{}, Response: path}
+func Capture(ctx context.Context, path string, o Options, progress scan.Progress) Row {
+	row, o := newRow(path, o)
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		row.fail(err)
+		row.Fail(err)
 		return row
 	}
 	defer c.Close()
-	c.KeepHead(artifact.MaxFileBytes)
-	l := New(p)
-	result, err := scan.Run(ctx, c, progress, l)
+	request, err := c.Request()
 	if err != nil {
-		row.fail(err)
+		row.Fail(err)
+		return row
+	}
+	c.KeepHead(artifact.MaxFileBytes)
+	l := newFull(c, o, request)
+	result, err := scan.Run(ctx, c, progress, l.evidence(request), l)
+	if err != nil {
+		row.Fail(err)
 		return row
 	}
 	row.Runs, row.Events, row.Breaches = result.Runs, result.Events, l.Breaches()
@@ -69,10 +88,44 @@ func Capture(ctx context.Context, path string, p event.Protocol, progress scan.P
 		head, _ := c.Head()
 		finding.Locate(head, row.Findings)
 	}
-	row.Verdict = project.Accepted
+	if len(l.declared) > 0 {
+		row.Declared, row.Protocol = l.declared, l.declared[0].Protocol
+	}
+	row.Features, row.Rules = l.features.list(), l.counts.list()
+	row.Verdict, row.Client, row.Passed = project.Accepted, project.Accepted, true
 	if l.Failed() {
 		row.Verdict = project.Refused
 	}
+	if l.client || result.Events == 0 || result.Runs == 0 && !l.failed {
+		row.Client = project.Refused
+	}
+	for _, count := range row.Rules {
+		row.Passed = row.Passed && !AtLeast(count.Severity, o.FailOn)
+	}
+	return row
+}
+
+// newRow returns a row without a verdict, and the options with their defaults.
+func newRow(path string, o Options) (Row, Options) {
+	o.Protocol, o.FailOn = cmp.Or(o.Protocol, event.Auto), cmp.Or(o.FailOn, finding.Error)
+	row := Row{
+		Capture: path, Protocol: o.Protocol, Declared: []Declaration{}, Features: []string{}, Rules: []RuleCount{}, Findings: []finding.Finding{},
+		Response: path,
+	}
+	if o.Protocol == event.Auto {
+		row.Protocol = event.Current
+	}
+	if o.Live != nil && o.Live.Name != "" {
+		row.Capture = o.Live.Name
+	}
+	return row, o
+}
+
+// FailedRow returns the row of a capture that could not be recorded.
+func FailedRow(path string, o Options, err error) Row {
+	row, _ := newRow(path, o)
+	row.Fail(err)
+	row.Verdict, row.Client = project.Failed, project.Failed
 	return row
 }
 
@@ -87,11 +140,15 @@ func Conversation(ctx context.Context, in *inputs.Input, o scan.ConversationOpti
 	return c
 }
 
-// fail describes a capture that could not be read.
-func (row *Row) fail(err error) {
+// Fail describes a capture that could not be read.
+func (row *Row) Fail(err error) {
 	f, isVerdict := finding.FromError(err)
 	row.Findings, row.Verdict = append(row.Findings, f), project.Failed
 	if isVerdict {
 		row.Verdict = project.Refused
 	}
+	row.Client, row.Passed = row.Verdict, false
+	var c counts
+	c.add(f, 1)
+	row.Rules = c.list()
 }

@@ -1,54 +1,84 @@
 package lint
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project/lint/producer"
+	"github.com/p20export/p20export/project/lint/transport"
 	"github.com/p20export/p20export/project/scan"
 )
 
 // A Linter is a scan.FrameConsumer that checks the events of one capture.
 type Linter struct {
-	protocol event.Protocol
+	protocol event.Protocol // of the current run
+	auto     bool           // RUN_STARTED chooses the protocol
+	policy   *Policy
 	checker  *sequence.Checker
+	// producer, features, capture and live are nil if only the rules of AG-UI are checked.
+	producer *producer.Checker
+	features *features
+	capture  *capture.Capture
+	live     *Live
+
 	found    finding.List
 	list     []finding.Finding
+	counts   counts
 	breaches int
 	refused  int  // the index of the first event that the client refuses, or -1
+	client   bool // the client refuses an event
 	failed   bool // there is a RUN_ERROR, which needs no run
 	last     envelope.Ref
 	first    envelope.Ref // the first event with an error
-	altered  map[alteration]*altered
+	notes    map[noteKey]*note
+	declared []Declaration
+	times    span
 }
 
-// alteration is a kind of part that the client drops or converts, and its place in an event
-// without the indices of arrays.
-type alteration struct {
-	place finding.Pointer
-	how   event.Tolerance
-}
-
-// altered is the first event with an alteration, and the number of all of them.
-type altered struct {
-	first  finding.Finding
-	events int
-	last   int // the index of the last of them
-}
-
-// maxAlterations is the maximum number of alterations that are listed. Real captures have
-// a few.
-const maxAlterations = 1000
-
-// New returns a Linter that checks events under a protocol. The form of events is only
-// checked except under event.V0.
+// New returns a Linter that checks events under a protocol, by the rules of AG-UI alone. The
+// form of events is checked except under event.V0.
 func New(p event.Protocol) *Linter {
-	return &Linter{protocol: p, refused: -1, checker: sequence.New(sequence.Options{Protocol: p})}
+	l := &Linter{protocol: p, refused: -1, checker: sequence.New(sequence.Options{Protocol: p})}
+	if p == event.Auto {
+		l.protocol, l.auto = event.Current, true
+	}
+	return l
+}
+
+// newFull returns a Linter that checks a capture by all rules.
+func newFull(c *capture.Capture, o Options, request []byte) *Linter {
+	l := New(o.Protocol)
+	l.policy, l.capture, l.live, l.features = o.Policy, c, o.Live, new(features)
+	l.producer = producer.New(l.noteProducer)
+	if request == nil {
+		return l
+	}
+	l.producer.Seed(request)
+	var object strictjson.Object
+	if v, err := strictjson.ReadText(&object, new(strictjson.Decoder), request); err == nil && v.Kind == envelope.ObjectValue {
+		l.features.request(&object)
+	}
+	return l
+}
+
+// noteProducer notes a finding about the producer.
+func (l *Linter) noteProducer(kind string, f finding.Finding) {
+	if f.Rule == "W13" && l.protocol != event.V0 { // G32 and G35 report it
+		return
+	}
+	index := -1
+	if f.EventIndex != nil {
+		index = *f.EventIndex
+	}
+	l.note(noteKey{nameOf(f), kind}, index, func() finding.Finding { return f })
 }
 
 // Findings returns the sorted findings. It must be called after Finish.
@@ -58,8 +88,7 @@ func (l *Linter) Findings() []finding.Finding { return l.list }
 // not list.
 func (l *Linter) Breaches() int { return l.breaches }
 
-// Failed reports whether the client refuses the stream, or the capture is no evidence
-// of one.
+// Failed reports whether a finding is an error.
 func (l *Linter) Failed() bool { return l.found.Failed() }
 
 // Begin implements scan.Consumer.
@@ -70,12 +99,18 @@ func (l *Linter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	l.last = envelope.Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line}
 	if e == nil {
 		l.checker.Skip()
+		if l.producer != nil {
+			l.producer.Skip()
+		}
 		_, err := envelope.ReadFrame(f)
 		fault, _ := finding.FromError(err)
 		l.add(fault)
 		return
 	}
 	l.failed = l.failed || e.Type == envelope.RunError
+	if e.Type == envelope.RunStarted {
+		l.declare(e)
+	}
 	breaches := l.checker.Event(e)
 	if l.protocol != event.V0 {
 		breaches = l.checkForm(e, breaches)
@@ -83,10 +118,20 @@ func (l *Linter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	for _, f := range breaches {
 		l.add(f)
 	}
+	if l.producer != nil {
+		l.producer.Event(e)
+		l.features.event(e)
+		l.times.add(e)
+	}
 }
 
 // add adds a finding about an event.
 func (l *Linter) add(f finding.Finding) {
+	l.client = l.client || f.Severity == finding.Error
+	f, reported := l.policy.apply(f)
+	if !reported {
+		return
+	}
 	if f.Severity == finding.Error {
 		if l.breaches == 0 {
 			l.first = l.last
@@ -96,6 +141,7 @@ func (l *Linter) add(f finding.Finding) {
 			l.refused = l.last.Index
 		}
 	}
+	l.counts.add(f, 1)
 	l.found.Add(f)
 }
 
@@ -132,24 +178,11 @@ func place(e *envelope.Event, fault event.Fault, code finding.Code) finding.Find
 }
 
 // countAlteration counts an event of which the client drops or converts a part. Such events
-// are common, so each kind is reported once.
+// are common, so each kind is reported once: a kind of part, and its place in an event
+// without the indices of arrays.
 func (l *Linter) countAlteration(e *envelope.Event, fault event.Fault) {
-	kind := alteration{withoutIndices(fault.Pointer.Bounded()), fault.Tolerance}
-	a := l.altered[kind]
-	switch {
-	case a == nil && len(l.altered) == maxAlterations:
-		return
-	case a == nil:
-		if l.altered == nil {
-			l.altered = make(map[alteration]*altered)
-		}
-		a = &altered{first: place(e, fault, finding.EventAltered), last: -1}
-		l.altered[kind] = a
-	}
-	if a.last != e.Index {
-		a.events++
-	}
-	a.last = e.Index
+	kind := string(fault.Tolerance) + " " + string(withoutIndices(fault.Pointer.Bounded()))
+	l.note(noteKey{string(finding.EventAltered), kind}, e.Index, func() finding.Finding { return place(e, fault, finding.EventAltered) })
 }
 
 // withoutIndices returns the pointer with * for every number.
@@ -165,32 +198,107 @@ func withoutIndices(p finding.Pointer) finding.Pointer {
 
 // Finish implements scan.Consumer.
 func (l *Linter) Finish(r scan.Result) error {
+	response := l.response(r)
 	for _, f := range r.Findings {
+		if l.capture != nil {
+			f = transport.Classify(f, response)
+		}
 		switch {
 		case f.Code == finding.FramesBeforeRun: // each of them was checked
 		case f.Code == finding.NoRun && l.failed:
-			l.found.Add(f.WithSeverity(finding.Info).WithHint(""))
+			l.finally(f.WithSeverity(finding.Info).WithHint(""))
 		case f.Code == finding.NoRun && l.breaches > 0: // list it after the breach of G1
-			l.found.Add(l.first.Annotate(f))
+			l.finally(l.first.Annotate(f))
 		default:
-			l.found.Add(f)
+			l.finally(f)
 		}
 	}
-	for _, a := range l.altered {
-		switch {
-		case a.events == 2:
-			a.first.Message += "; 1 more event has the same"
-		case a.events > 2:
-			a.first.Message += fmt.Sprintf("; %d more events have the same", a.events-1)
-		}
-		l.found.Add(a.first)
+	if l.producer != nil {
+		l.producer.End(l.last)
 	}
+	l.addNotes()
 	for _, f := range l.checker.Truncated() {
 		l.add(f)
 	}
 	if !l.checker.End() && l.checker.Protocol() != event.Draft {
-		l.found.Add(l.last.Annotate(finding.New(finding.RunNotTerminated, "the capture ends in a run without RUN_FINISHED or RUN_ERROR, which the client accepts").WithSeverity(finding.Info).WithHint("")))
+		l.finally(l.last.Annotate(finding.New(finding.RunNotTerminated, "the capture ends in a run without RUN_FINISHED or RUN_ERROR, which the client accepts").WithSeverity(finding.Info).WithHint("")))
+	}
+	if l.capture != nil {
+		for _, f := range transport.Check(response) {
+			l.finally(f)
+		}
+		l.checkRequired()
 	}
 	l.list = l.found.Findings()
 	return nil
+}
+
+// finally adds a finding about the whole capture.
+func (l *Linter) finally(f finding.Finding) {
+	if f, reported := l.policy.apply(f); reported {
+		l.counts.add(f, 1)
+		l.found.Add(f)
+	}
+}
+
+// checkRequired reports the features that the policy requires and the stream lacks.
+func (l *Linter) checkRequired() {
+	if l.policy == nil {
+		return
+	}
+	for _, name := range l.policy.Require {
+		if !l.features.seen[name] {
+			l.finally(finding.New(finding.FeatureMissing, "the stream does not exercise the feature %s", name))
+		}
+	}
+}
+
+// response returns what is known of the transport of the response.
+func (l *Linter) response(r scan.Result) transport.Response {
+	if l.capture == nil {
+		return transport.Response{}
+	}
+	response := transport.Response{Manifest: r.Manifest, Framing: r.Framing, Events: r.Events, Span: l.times.span()}
+	if a, ok := l.capture.Arrivals(); ok {
+		response.Arrivals = &a
+	}
+	response.Head, _ = l.capture.Head()
+	if l.live != nil {
+		response.CORS = l.live.CORS
+	}
+	return response
+}
+
+// span has the least and the greatest timestamp of a stream, in milliseconds.
+type span struct {
+	least, most int64
+	known       bool
+}
+
+// maxTimestamp bounds the timestamps that are used, so that differences do not overflow.
+const maxTimestamp = 1 << 53
+
+func (s *span) add(e *envelope.Event) {
+	v, _ := e.Get("timestamp")
+	if v.Kind != envelope.NumberValue {
+		return
+	}
+	ms, err := strconv.ParseInt(string(v.Raw), 10, 64)
+	if err != nil || ms < -maxTimestamp || ms > maxTimestamp {
+		return
+	}
+	if !s.known {
+		s.least, s.most, s.known = ms, ms, true
+	}
+	s.least, s.most = min(s.least, ms), max(s.most, ms)
+}
+
+// span returns the difference, at most a day: a stream of more has another unit, or wrong
+// times.
+func (s *span) span() time.Duration {
+	const most = 24 * 60 * 60 * 1000
+	if s.most-s.least > most {
+		return 0
+	}
+	return time.Duration(s.most-s.least) * time.Millisecond
 }

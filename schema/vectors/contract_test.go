@@ -75,6 +75,9 @@ func codesTable() string {
 	for _, r := range finding.SequenceRules() {
 		rulesOf[r.Code] = append(rulesOf[r.Code], fmt.Sprintf("[%s](sequence.md#%s)", r.ID, r.ID))
 	}
+	for _, r := range finding.LintRules() {
+		rulesOf[r.Code] = append(rulesOf[r.Code], fmt.Sprintf("[%s](lint.md#%s)", r.ID, r.ID))
+	}
 	var b strings.Builder
 	b.WriteString("| code | severity | rules | what it means | what to do |\n|---|---|---|---|---|\n")
 	for _, code := range finding.Codes() {

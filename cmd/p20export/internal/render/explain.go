@@ -23,8 +23,8 @@ type codeRow struct {
 	See      string           `json:"see"`
 }
 
-// ruleRow is the row of a rule. Only rules of the contract and of the order of events have
-// Code, Spec, Hint and Examples.
+// ruleRow is the row of a rule. Only rules of the contract, of the order of events and of
+// lint have Code, Spec and Hint, and only the first two have Examples.
 type ruleRow struct {
 	Rule  string         `json:"rule"`
 	Code  finding.Code   `json:"code,omitzero"`
@@ -92,12 +92,14 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 // Rule prints the explanation of a rule.
 func (p *Printer) Rule(r docs.Rule) {
 	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: text.Pages + "/" + r.Page + "#" + r.ID}
-	all := append(finding.Rules(), finding.SequenceRules()...)
+	all := slices.Concat(finding.Rules(), finding.SequenceRules(), finding.LintRules())
 	if i := slices.IndexFunc(all, func(c finding.Rule) bool { return c.ID == r.ID }); i >= 0 {
 		about, _ := finding.Describe(all[i].Code)
 		row.Code, row.Codes, row.Spec, row.Hint = all[i].Code, nil, all[i].Spec, about.Hint
-		row.Examples = text.Homepage + "/tree/main/schema/vectors/cases/" + r.ID
-		if r.Page == docs.Sequence {
+		switch r.Page {
+		case docs.Contract:
+			row.Examples = text.Homepage + "/tree/main/schema/vectors/cases/" + r.ID
+		case docs.Sequence:
 			row.Examples = text.Homepage + "/blob/main/envelope/sequence/testdata/vectors/" + r.ID + ".json"
 			source, _ := finding.SourceOf(r.ID)
 			row.Source = &source

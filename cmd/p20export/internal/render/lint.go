@@ -1,22 +1,26 @@
 package render
 
 import (
+	"strings"
+
 	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/lint"
 )
 
-// Lint prints the result for one capture. A format that is one document stores it until
-// LintSummary.
-func (p *Printer) Lint(row lint.Row) {
+// Lint prints the result for one capture, with the features that it exercises if it is the
+// only one. A format that is one document stores it until LintSummary.
+func (p *Printer) Lint(row lint.Row, single bool) {
 	switch p.format {
 	case Text:
-		p.linted(row)
+		p.linted(row, single)
 	case JSON:
 		p.json(row)
+	case GitHub:
+		p.annotate(row.Response, !row.ContentEncoded, row.Findings)
 	default:
 		p.add("lint", document.Result{
-			Name: row.Capture, File: row.Response, Response: !row.ContentEncoded, Outcome: outcomeOf(StatusOf(row.Verdict)), Verdict: string(row.Verdict),
+			Name: row.Capture, File: row.Response, Response: !row.ContentEncoded, Outcome: outcomeOf(statusOfLint(row)), Verdict: string(row.Verdict),
 			Digest: row.Digest, Bytes: row.Bytes, Findings: row.Findings,
 		})
 	}
@@ -33,7 +37,7 @@ func (p *Printer) LintSummary(t *Tally) {
 	}
 }
 
-func (p *Printer) linted(row lint.Row) {
+func (p *Printer) linted(row lint.Row, single bool) {
 	result := "not checked"
 	switch {
 	case row.Breaches > 0:
@@ -42,8 +46,41 @@ func (p *Printer) linted(row lint.Row) {
 		result = "no rule broken"
 	}
 	if row.Events > 0 {
-		result = Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + result
+		result = Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + protocolsOf(row) + ", " + result
 	}
 	p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, result)
+	if single && len(row.Features) > 0 {
+		p.Line("  features \t%s", strings.Join(row.Features, ", "))
+	}
 	p.Findings(row.Findings)
+}
+
+// protocolsOf names the versions of AG-UI whose rules were applied.
+func protocolsOf(row lint.Row) string {
+	if len(row.Declared) == 0 {
+		return "AG-UI " + string(row.Protocol)
+	}
+	var all []string
+	for _, d := range row.Declared {
+		all = append(all, d.About())
+	}
+	return strings.Join(all, " and ")
+}
+
+// LintGroups prints the groups of findings.
+func (p *Printer) LintGroups(groups *lint.Groups) {
+	for _, g := range groups.List() {
+		if p.format == JSON {
+			p.json(g)
+			continue
+		}
+		name := string(g.Code)
+		if g.Rule != nil {
+			name = *g.Rule + " " + name
+		}
+		p.Line("%-7s %s: %s in %s", string(g.Severity), name, Plural(g.Count, "time", "times"), Plural(g.Captures, "capture", "captures"))
+		for _, place := range g.First {
+			p.Line("  \t%s%s: %s", place.Capture, placeOf(place.Finding), painted(place.Finding.Message))
+		}
+	}
 }

@@ -36,6 +36,8 @@ const (
 	JSON  Format = "json"
 	SARIF Format = "sarif"
 	JUnit Format = "junit"
+	// GitHub is lines that GitHub Actions shows as annotations.
+	GitHub Format = "github"
 	// Dot and Mermaid are graphs in the languages of Graphviz and Mermaid.
 	Dot     Format = "dot"
 	Mermaid Format = "mermaid"

@@ -43,6 +43,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
 		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
 		{"lint", "lint: one capture.", reflect.TypeFor[lint.Row]()},
+		{"lint_group", "lint --group: the findings of one rule in all captures.", reflect.TypeFor[lint.Group]()},
 		{"messages", "inspect --messages: the messages after an event of one capture.", reflect.TypeFor[messagesRow]()},
 		{"state", "inspect --state: the state after an event of one capture.", reflect.TypeFor[stateRow]()},
 		{"report", "report: one run on the page, or why there is no page.", reflect.TypeFor[report.Row]()},

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/verify"
@@ -80,6 +81,21 @@ type Tally struct {
 
 // Add counts a verdict and its exit status.
 func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
+
+// AddLint counts the verdict on a capture. Its exit status depends on whether the capture
+// passed.
+func (t *Tally) AddLint(row lint.Row) { t.add(row.Verdict, statusOfLint(row)) }
+
+// statusOfLint returns the exit status for a capture.
+func statusOfLint(row lint.Row) Status {
+	switch {
+	case row.Verdict == project.Failed:
+		return Failed
+	case row.Passed:
+		return Done
+	}
+	return Negative
+}
 
 // AddRun counts the result of freezing a run, or a capture without a run.
 func (t *Tally) AddRun(row freeze.Row) {

@@ -32,6 +32,7 @@ func schemas() (map[string][]byte, error) {
 		schema.Scenarios:     g.scenarios,
 		schema.Expected:      g.expected,
 		schema.Harness:       g.harness,
+		schema.Lint:          g.lint,
 		schema.Log:           g.log,
 		schema.Rows:          g.rows,
 	} {

@@ -1,0 +1,99 @@
+package producer
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// checkDelta reports a delta that adds nothing.
+func (c *Checker) checkDelta(e *envelope.Event) {
+	name, rule := "delta", "W9"
+	switch e.Type {
+	case eventnames.TextMessageContent, eventnames.ToolCallArgs, eventnames.ReasoningMessageContent, eventnames.ThinkingTextMessageContent,
+		eventnames.TextMessageChunk, eventnames.ToolCallChunk, eventnames.ReasoningMessageChunk:
+	case eventnames.StateDelta:
+		rule = "W10"
+	case eventnames.ActivityDelta:
+		name, rule = "patch", "W10"
+	default:
+		return
+	}
+	v, _ := e.Get(name)
+	switch {
+	case rule == "W9" && v.Kind == envelope.StringValue && len(v.Raw) == len(`""`):
+		c.found(e, rule, name, e.Type, "the delta of %s is empty", e.Type)
+	case rule == "W10" && v.Kind == envelope.ArrayValue && isEmptyArray(v):
+		c.found(e, rule, name, e.Type, "the patch of %s has no operations", e.Type)
+	}
+}
+
+func isEmptyArray(v envelope.Value) bool {
+	for _, c := range v.Raw[1 : len(v.Raw)-1] {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+// arguments has the arguments of the open tool calls.
+type arguments struct {
+	texts map[string][]byte // nil if too long
+	bytes int
+}
+
+func (a *arguments) clear() { *a = arguments{} }
+
+// drop forgets the arguments of a call.
+func (a *arguments) drop(id string) {
+	a.bytes -= len(a.texts[id])
+	delete(a.texts, id)
+}
+
+// startArguments handles TOOL_CALL_START.
+func (c *Checker) startArguments(e *envelope.Event) {
+	id, ok := text(e, "toolCallId")
+	if !ok || !c.open.has(c.key(toolCall, id)) {
+		return
+	}
+	if _, has := c.calls.texts[id]; has {
+		return
+	}
+	if c.calls.texts == nil {
+		c.calls.texts = make(map[string][]byte)
+	}
+	c.calls.texts[id] = []byte{}
+}
+
+// addArguments handles TOOL_CALL_ARGS.
+func (c *Checker) addArguments(e *envelope.Event) {
+	id, _ := text(e, "toolCallId")
+	delta, _ := e.Get("delta")
+	kept := c.calls.texts[id]
+	switch {
+	case kept == nil || delta.Kind != envelope.StringValue:
+	case len(kept)+len(delta.Raw) > maxArguments, c.calls.bytes+len(delta.Raw) > maxAllArguments:
+		c.calls.drop(id)
+	default:
+		longer, _ := strictjson.AppendUnquoted(kept, delta.Raw)
+		c.calls.bytes += len(longer) - len(kept)
+		c.calls.texts[id] = longer
+	}
+}
+
+// endArguments handles TOOL_CALL_END.
+func (c *Checker) endArguments(e *envelope.Event) {
+	id, _ := text(e, "toolCallId")
+	kept := c.calls.texts[id]
+	if len(kept) > 0 && !c.lost {
+		var o strictjson.Object
+		d := new(strictjson.Decoder)
+		d.AllowDuplicates()
+		if _, err := strictjson.ReadText(&o, d, kept); err != nil {
+			c.found(e, "W21", "toolCallId", "", "the arguments of tool call %s are not JSON: %s", finding.Quote(id), finding.Escape(err.Error()))
+		}
+	}
+	c.calls.drop(id)
+}
