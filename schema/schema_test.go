@@ -41,7 +41,7 @@ func get(t *testing.T, name string) map[string]any {
 }
 
 func TestSchemas(t *testing.T) {
-	if len(schema.Names()) != 12 {
+	if len(schema.Names()) != 13 {
 		t.Errorf("the schemas are %v", schema.Names())
 	}
 	for _, name := range schema.Names() {
