@@ -1,9 +1,7 @@
 package lint
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -104,96 +102,21 @@ func (l *Linter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 		}
 		_, err := envelope.ReadFrame(f)
 		fault, _ := finding.FromError(err)
-		l.add(fault)
+		l.addJudged(judged{fault, true, true})
 		return
 	}
 	l.failed = l.failed || e.Type == envelope.RunError
 	if e.Type == envelope.RunStarted {
 		l.declare(e)
 	}
-	breaches := l.checker.Event(e)
-	if l.protocol != event.V0 {
-		breaches = l.checkForm(e, breaches)
-	}
-	for _, f := range breaches {
-		l.add(f)
+	for _, j := range l.judge(e) {
+		l.addJudged(j)
 	}
 	if l.producer != nil {
 		l.producer.Event(e)
 		l.features.event(e)
 		l.times.add(e)
 	}
-}
-
-// add adds a finding about an event.
-func (l *Linter) add(f finding.Finding) {
-	l.client = l.client || f.Severity == finding.Error
-	f, reported := l.policy.apply(f)
-	if !reported {
-		return
-	}
-	if f.Severity == finding.Error {
-		if l.breaches == 0 {
-			l.first = l.last
-		}
-		l.breaches++
-		if source, ok := finding.SourceOf(f.Rule); l.refused < 0 && (!ok || source.Enforced(l.checker.Protocol().Client())) {
-			l.refused = l.last.Index
-		}
-	}
-	l.counts.add(f, 1)
-	l.found.Add(f)
-}
-
-// checkForm checks the form of an event. It returns the breaches without those in a part
-// that the client drops before it checks the order of events. A fault at the place of a
-// breach is not reported.
-func (l *Linter) checkForm(e *envelope.Event, breaches []finding.Finding) []finding.Finding {
-	faults, err := event.Check(e.Data, l.protocol)
-	if err != nil { // there are too many faults, because the event was read before
-		l.add(e.Finding(finding.EventRefused, "%s: %s", e.Type, err))
-		return breaches
-	}
-	for _, fault := range faults {
-		if !fault.Fatal {
-			breaches = slices.DeleteFunc(breaches, func(f finding.Finding) bool { return isIn(f.Pointer, fault.Pointer) })
-			l.countAlteration(e, fault)
-		} else if !slices.ContainsFunc(breaches, func(f finding.Finding) bool { return f.Pointer == fault.Pointer && f.Pointer != "" }) {
-			l.add(place(e, fault, finding.EventRefused))
-		}
-	}
-	return breaches
-}
-
-// isIn reports whether a pointer is to the value at another pointer, or to a part of it.
-// No pointer is in the whole event.
-func isIn(p, value finding.Pointer) bool {
-	return value != "" && (p == value || strings.HasPrefix(string(p), string(value)+"/"))
-}
-
-// place returns the finding about a fault of an event.
-func place(e *envelope.Event, fault event.Fault, code finding.Code) finding.Finding {
-	f := e.Place(finding.New(code, "%s: %s", e.Type, fault.Message), envelope.Value{Start: fault.Offset})
-	return f.WithPointer(fault.Pointer)
-}
-
-// countAlteration counts an event of which the client drops or converts a part. Such events
-// are common, so each kind is reported once: a kind of part, and its place in an event
-// without the indices of arrays.
-func (l *Linter) countAlteration(e *envelope.Event, fault event.Fault) {
-	kind := string(fault.Tolerance) + " " + string(withoutIndices(fault.Pointer.Bounded()))
-	l.note(noteKey{string(finding.EventAltered), kind}, e.Index, func() finding.Finding { return place(e, fault, finding.EventAltered) })
-}
-
-// withoutIndices returns the pointer with * for every number.
-func withoutIndices(p finding.Pointer) finding.Pointer {
-	parts := strings.Split(string(p), "/")
-	for i, part := range parts {
-		if part != "" && strings.Trim(part, "0123456789") == "" {
-			parts[i] = "*"
-		}
-	}
-	return finding.Pointer(strings.Join(parts, "/"))
 }
 
 // Finish implements scan.Consumer.
@@ -218,7 +141,8 @@ func (l *Linter) Finish(r scan.Result) error {
 	}
 	l.addNotes()
 	for _, f := range l.checker.Truncated() {
-		l.add(f)
+		source, ok := finding.SourceOf(f.Rule)
+		l.addJudged(judged{f, true, !ok || source.Enforced(l.protocol.Client())})
 	}
 	if !l.checker.End() && l.checker.Protocol() != event.Draft {
 		l.finally(l.last.Annotate(finding.New(finding.RunNotTerminated, "the capture ends in a run without RUN_FINISHED or RUN_ERROR, which the client accepts").WithSeverity(finding.Info).WithHint("")))
