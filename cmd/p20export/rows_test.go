@@ -69,6 +69,7 @@ func everyCommand(t *testing.T) [][]string {
 		{"compact", in("nowhere"), "-o", in("none.sse")},
 		{"lineage", captures, in("nowhere")},
 		{"lint", captures, in("nowhere")},
+		{"lint", "--group", captures},
 		{"freeze", captures, "-o", in("frozen")},
 		{"freeze", filepath.Join(captures, "adk"), "-o", in("frozen"), "--projection", "emitted-snapshot-text", "--snapshot", "last"},
 		{"freeze", filepath.Join(captures, "adk/model-error"), "-o", in("folded"), "--projection", "folded-stream"},

@@ -70,13 +70,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// serve FILE [status=N] [type=T] [hold|cut] starts a server that answers every request with
+// serve FILE [status=N] [type=T] [cors=ORIGIN] [hold|cut] starts a server that answers every request with
 // the file. It sets $URL, and $HOST to the host and port. With hold, the response stays open
-// until the client disconnects; with cut, the connection is aborted after the file. The path
-// and headers of the last request are written to the file request.txt.
+// until the client disconnects; with cut, the connection is aborted after the file. With
+// cors=ORIGIN, pages of the origin may use the server. The path and headers of the last
+// request, unless it is OPTIONS, are written to the file request.txt.
 func serveFile(ts *testscript.TestScript, _ bool, args []string) {
 	body := ts.ReadFile(args[0])
 	status, contentType, hold, cut := http.StatusOK, "text/event-stream", false, false
+	origin := ""
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -84,6 +86,8 @@ func serveFile(ts *testscript.TestScript, _ bool, args []string) {
 			status, _ = strconv.Atoi(value)
 		case "type":
 			contentType = value
+		case "cors":
+			origin = value
 		case "hold":
 			hold = true
 		case "cut":
@@ -95,6 +99,13 @@ func serveFile(ts *testscript.TestScript, _ bool, args []string) {
 		var seen strings.Builder
 		seen.WriteString(r.Method + " " + r.URL.Path + "\n")
 		_ = r.Header.Write(&seen)
+		if origin != "" {
+			w.Header().Set("Access-Control-Allow-Origin", origin)
+			w.Header().Set("Access-Control-Allow-Headers", "Accept, Content-Type")
+		}
+		if r.Method == http.MethodOptions {
+			return
+		}
 		_ = os.WriteFile(asked, []byte(seen.String()), 0o644)
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Set-Cookie", "session=secret")

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"fmt"
-
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
@@ -76,13 +74,13 @@ func equal(a, b *string) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// About describes a declaration for people, such as "AG-UI 1.1 (undeclared)".
+// About describes a declaration for people, such as "1.1 (undeclared)".
 func (d Declaration) About() string {
 	switch {
 	case d.Reading == "undeclared":
-		return fmt.Sprintf("AG-UI %s (undeclared)", d.Protocol)
+		return string(d.Protocol) + " (undeclared)"
 	case d.Version != nil && *d.Version != string(d.Protocol):
-		return fmt.Sprintf("AG-UI %s (declared %s)", d.Protocol, *d.Version)
+		return string(d.Protocol) + " (declared " + *d.Version + ")"
 	}
-	return fmt.Sprintf("AG-UI %s", d.Protocol)
+	return string(d.Protocol)
 }

@@ -13,7 +13,7 @@ import (
 func (p *Printer) annotate(file string, exact bool, findings []finding.Finding) {
 	for _, f := range findings {
 		command := map[finding.Severity]string{finding.Error: "error", finding.Warning: "warning", finding.Info: "notice"}[f.Severity]
-		properties := []string{"file=" + property(filepath.ToSlash(file))}
+		properties := []string{"file=" + property(finding.Escape(filepath.ToSlash(file)))}
 		if line := f.Line; exact && line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", line))
 			if f.Column > 0 {

@@ -60,11 +60,16 @@ func protocolsOf(row lint.Row) string {
 	if len(row.Declared) == 0 {
 		return "AG-UI " + string(row.Protocol)
 	}
+	last := len(row.Declared) - 1
 	var all []string
-	for _, d := range row.Declared {
+	for _, d := range row.Declared[:last] {
 		all = append(all, d.About())
 	}
-	return strings.Join(all, " and ")
+	text := row.Declared[last].About()
+	if last > 0 {
+		text = strings.Join(all, ", ") + " and " + text
+	}
+	return "AG-UI " + text
 }
 
 // LintGroups prints the groups of findings.
