@@ -49,7 +49,11 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 		defer os.RemoveAll(temporary)
 		dir = filepath.Join(temporary, "capture")
 	}
-	result.add(fl.lintEndpoint(cmd, dir, settings, options, origin))
+	row := fl.lintEndpoint(cmd, dir, settings, options, origin)
+	if err := interrupted(cmd); err != nil {
+		return result.printer.Close(err)
+	}
+	result.add(row)
 	return result.close()
 }
 

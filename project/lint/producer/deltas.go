@@ -38,9 +38,10 @@ func isEmptyArray(v envelope.Value) bool {
 	return true
 }
 
-// arguments has the arguments of the open tool calls.
+// arguments has the arguments of the open tool calls, as the text between the quotes of a
+// JSON string, because a delta may end with half of a surrogate pair.
 type arguments struct {
-	texts map[string][]byte // nil if too long
+	texts map[string][]byte
 	bytes int
 }
 
@@ -48,7 +49,7 @@ func (a *arguments) clear() { *a = arguments{} }
 
 // drop forgets the arguments of a call.
 func (a *arguments) drop(id string) {
-	a.bytes -= len(a.texts[id])
+	a.bytes -= max(0, len(a.texts[id])-1)
 	delete(a.texts, id)
 }
 
@@ -64,7 +65,7 @@ func (c *Checker) startArguments(e *envelope.Event) {
 	if c.calls.texts == nil {
 		c.calls.texts = make(map[string][]byte)
 	}
-	c.calls.texts[id] = []byte{}
+	c.calls.texts[id] = []byte{'"'}
 }
 
 // addArguments handles TOOL_CALL_ARGS.
@@ -77,7 +78,7 @@ func (c *Checker) addArguments(e *envelope.Event) {
 	case len(kept)+len(delta.Raw) > maxArguments, c.calls.bytes+len(delta.Raw) > maxAllArguments:
 		c.calls.drop(id)
 	default:
-		longer, _ := strictjson.AppendUnquoted(kept, delta.Raw)
+		longer := append(kept, delta.Raw[1:len(delta.Raw)-1]...)
 		c.calls.bytes += len(longer) - len(kept)
 		c.calls.texts[id] = longer
 	}
@@ -87,11 +88,12 @@ func (c *Checker) addArguments(e *envelope.Event) {
 func (c *Checker) endArguments(e *envelope.Event) {
 	id, _ := text(e, "toolCallId")
 	kept := c.calls.texts[id]
-	if len(kept) > 0 && !c.lost {
+	if len(kept) > 1 && !c.lost {
+		text, _ := strictjson.AppendUnquoted(nil, append(kept, '"'))
 		var o strictjson.Object
 		d := new(strictjson.Decoder)
 		d.AllowDuplicates()
-		if _, err := strictjson.ReadText(&o, d, kept); err != nil {
+		if _, err := strictjson.ReadText(&o, d, text); err != nil {
 			c.found(e, "W21", "toolCallId", "", "the arguments of tool call %s are not JSON: %s", finding.Quote(id), finding.Escape(err.Error()))
 		}
 	}

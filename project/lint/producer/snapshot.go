@@ -2,6 +2,8 @@ package producer
 
 import (
 	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
@@ -22,6 +24,43 @@ type streamed struct {
 type message struct {
 	sum   sum
 	ended bool
+	// high is the first half of a surrogate pair at the end of the text, which is not in
+	// the sum yet, or 0.
+	high rune
+}
+
+// add adds a delta, as AppendUnquoted returns it.
+func (m *message) add(text []byte) {
+	if m.high != 0 && len(text) > 0 {
+		if low := surrogate(text); low >= 0xdc00 {
+			m.sum.add(utf8.AppendRune(nil, utf16.DecodeRune(m.high, low)))
+			m.high, text = 0, text[3:]
+		}
+	}
+	m.flush(len(text) > 0)
+	if n := len(text) - 3; n >= 0 {
+		if high := surrogate(text[n:]); high != 0 && high < 0xdc00 {
+			m.high, text = high, text[:n]
+		}
+	}
+	m.sum.add(text)
+}
+
+// flush adds half of a surrogate pair that stays alone.
+func (m *message) flush(more bool) {
+	if m.high != 0 && more {
+		m.sum.add([]byte{0xed, 0x80 | byte(m.high>>6)&0x3f, 0x80 | byte(m.high)&0x3f})
+		m.high = 0
+	}
+}
+
+// surrogate returns the half of a surrogate pair that a text begins with, as three bytes, or
+// 0.
+func surrogate(text []byte) rune {
+	if len(text) < 3 || text[0] != 0xed || text[1] < 0xa0 {
+		return 0
+	}
+	return 0xd000 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f)
 }
 
 // sum is a hash (FNV-1a) and the length of a text.
@@ -82,7 +121,7 @@ func (s *streamed) add(e *envelope.Event) {
 func (s *streamed) addDelta(m *message, e *envelope.Event) {
 	if v, _ := e.Get("delta"); v.Kind == envelope.StringValue {
 		s.buf, _ = strictjson.AppendUnquoted(s.buf[:0], v.Raw)
-		m.sum.add(s.buf)
+		m.add(s.buf)
 	}
 }
 
@@ -182,6 +221,7 @@ func (c *Checker) compare(e *envelope.Event, id string, byID map[string]sum, tex
 	if !m.ended {
 		return false
 	}
+	m.flush(true)
 	has, known := byID[id]
 	switch {
 	case m.sum.length == 0, known && has == m.sum:
