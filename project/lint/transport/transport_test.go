@@ -92,8 +92,12 @@ func TestCheck(t *testing.T) {
 	} {
 		r := response()
 		test.edit(&r)
-		if diff := cmp.Diff(test.want, summary(transport.Check(r))); diff != "" {
+		list := transport.Check(r)
+		if diff := cmp.Diff(test.want, summary(list)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
+		}
+		if test.name == "compressed" && !finding.Has(list, finding.CompressionDelays) {
+			t.Errorf("%s: %v", test.name, list)
 		}
 	}
 }
