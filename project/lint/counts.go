@@ -97,9 +97,14 @@ func (l *Linter) addNote(key noteKey, n *note) {
 	l.notes[key] = n
 }
 
-// addNotes adds the findings about all mistakes that were noted.
+// addNotes adds the findings about all mistakes that were noted, in an order that does not
+// depend on the map: findings at one place keep it.
 func (l *Linter) addNotes() {
-	for _, n := range l.notes {
+	keys := slices.SortedFunc(maps.Keys(l.notes), func(a, b noteKey) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
+	})
+	for _, key := range keys {
+		n := l.notes[key]
 		f, reported := l.policy.apply(n.first)
 		if !reported {
 			continue
