@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,16 +30,21 @@ func (p *process) begin(a *agent, thread, run string) (*call, *answer) {
 	return c, answer
 }
 
-// wantClosing checks that the next event is our RUN_ERROR with a code, and that it is the last.
+// wantClosing checks that the next event closes the run with a code, and that it is the last.
 func (a *answer) wantClosing(code string) {
 	a.t.Helper()
-	if e := a.event(); !strings.Contains(e, `{"type":"RUN_ERROR"`) || !strings.Contains(e, `"code":"p20export.`+code+`"`) {
-		a.t.Errorf("the event is %s, want a RUN_ERROR with the code %s", e, code)
+	if e := a.event(); !strings.Contains(e, `{"type":"RUN_ERROR"`) && !strings.Contains(e, `"outcome":{"type":"cancelled"}`) || !strings.Contains(e, `"code":"p20export.`+code+`"`) {
+		a.t.Errorf("the event is %s, want the end of the run with the code %s", e, code)
 	}
 	same(a.t, a.text(), "")
 }
 
-// closing is the text of a closing in entries.
+// stopped is the text of a RUN_FINISHED in entries that closes a run.
+func stopped(thread, run, code, message string) string {
+	return fmt.Sprintf(`closing {"type":"RUN_FINISHED","metadata":{"p20export":{"code":"p20export.%s","message":%q}},"threadId":%q,"runId":%q,"outcome":{"type":"cancelled"}}`, code, message, thread, run)
+}
+
+// closing is the text of a RUN_ERROR in entries that closes a run.
 const closing = `closing {"type":"RUN_ERROR","message":"`
 
 // A run is cancelled by the process that runs it or by another one. An idle agent is left at
@@ -60,7 +66,7 @@ func TestCancel(t *testing.T) {
 		same(t, owner.ended(i+1), serve.Cancelled)
 		by.post(path, "").want(http.StatusOK, `"end":"cancelled"`)
 		same(t, entries(t, log, thread), []string{
-			"input " + input(thread, "r"), "event " + started(thread, "r"), closing + `The run was cancelled.","code":"p20export.cancelled"`, "end cancelled",
+			"input " + input(thread, "r"), "event " + started(thread, "r"), stopped(thread, "r", "cancelled", "The run was cancelled."), "end cancelled",
 		})
 		// The run is over: it is not started again, and the thread is free.
 		owner.post("/agents/a", input(thread, "r")).want(http.StatusOK, "p20export.cancelled")

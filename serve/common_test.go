@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -406,6 +407,9 @@ func (p *process) ended(n int) (last serve.Outcome) {
 	return last
 }
 
+// timestamp matches the timestamp of a closing event.
+var timestamp = regexp.MustCompile(`,"timestamp":\d+`)
+
 // entries returns the entries of a thread as kinds and data.
 func entries(t *testing.T, log store.Log, thread string) (list []string) {
 	t.Helper()
@@ -415,7 +419,11 @@ func entries(t *testing.T, log store.Log, thread string) (list []string) {
 		}
 		data := string(e.Data)
 		if i := strings.Index(data, `,"timestamp":`); i > 0 && e.Kind == store.Closing {
-			data = data[:i]
+			if e.Type == "RUN_ERROR" {
+				data = data[:i]
+			} else {
+				data = timestamp.ReplaceAllString(data, "")
+			}
 		}
 		list = append(list, string(e.Kind)+" "+data)
 	}

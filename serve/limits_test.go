@@ -23,7 +23,7 @@ import (
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	p := start(t, newMemory(t), a, serve.Settings{Queue: true, Limits: serve.Limits{Runs: 2, Queued: 2, QueuedBytes: 4000, Threads: 2}})
+	p := start(t, newMemory(t), a, serve.Settings{Policy: serve.Queue, Limits: serve.Limits{Runs: 2, Queued: 2, QueuedBytes: 4000, Threads: 2}})
 	c, first := p.begin(a, "t", "r")
 	second, _ := p.begin(a, "u", "r")
 	refused := p.post("/agents/a", input("v", "r"))
@@ -63,7 +63,7 @@ func TestQueueAttaches(t *testing.T) {
 	t.Parallel()
 	logs(t, func(t *testing.T, log store.Log) {
 		a := newAgent(t)
-		p := start(t, log, a, serve.Settings{Queue: true})
+		p := start(t, log, a, serve.Settings{Policy: serve.Queue})
 		c, first := p.begin(a, "t", "r")
 		answers := make(chan *answer, 5)
 		for i := range 3 {
@@ -102,7 +102,7 @@ func TestQueueCancel(t *testing.T) {
 	t.Parallel()
 	logs(t, func(t *testing.T, log store.Log) {
 		a := newAgent(t)
-		p := start(t, log, a, serve.Settings{Queue: true})
+		p := start(t, log, a, serve.Settings{Policy: serve.Queue})
 		c, first := p.begin(a, "t", "r")
 		cancelled, other := make(chan *answer, 2), make(chan *answer, 1)
 		for i := range 2 {
@@ -133,7 +133,7 @@ func TestQueueOfTwo(t *testing.T) {
 	t.Parallel()
 	log := newMemory(t)
 	a := newAgent(t)
-	one, two := start(t, log, a, serve.Settings{Queue: true}), start(t, log, a, serve.Settings{Queue: true})
+	one, two := start(t, log, a, serve.Settings{Policy: serve.Queue}), start(t, log, a, serve.Settings{Policy: serve.Queue})
 	c, first := one.begin(a, "t", "r")
 	waiting := make(chan *answer)
 	go func() { waiting <- two.post("/agents/a", input("t", "w")) }()
@@ -155,7 +155,7 @@ func TestConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	log := newMemory(t)
 	a := newAgent(t)
-	processes := []*process{start(t, log, a, serve.Settings{Queue: true}), start(t, log, a, serve.Settings{Queue: true})}
+	processes := []*process{start(t, log, a, serve.Settings{Policy: serve.Queue}), start(t, log, a, serve.Settings{Policy: serve.Queue})}
 	const runs, clients = 5, 4
 	bodies := make(chan string, runs*clients)
 	go func() {

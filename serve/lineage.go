@@ -44,20 +44,20 @@ func (s *Server) lineage(q *request) (document any, ok bool) {
 		return nil, false
 	}
 	var list []lineage.Run
-	failed := map[int64]int64{} // the last position of runs that failed, by their first one
+	stopped := map[int64]int64{} // the last position of runs that a server may have closed, by their first one
 	for r, err := range s.settings.Log.Runs(q.Context(), store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread}) {
 		if err != nil {
 			s.fail(q, err)
 			return nil, false
 		}
-		if r.End == store.Failed {
-			failed[r.Start] = r.Last
+		if r.End == store.Failed || r.End == store.Cancelled {
+			stopped[r.Start] = r.Last
 		}
 		list = append(list, restore.Lineage(&r))
 	}
 	doc := newLineage(key.Thread, lineage.New(list))
 	for i := range doc.Runs {
-		if last := failed[doc.Runs[i].Position]; last > 0 {
+		if last := stopped[doc.Runs[i].Position]; last > 0 {
 			if doc.Runs[i].ClosingCode, err = s.closingCode(q, last); err != nil {
 				s.fail(q, err)
 				return nil, false

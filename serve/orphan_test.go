@@ -68,7 +68,7 @@ func TestOrphanOfThread(t *testing.T) {
 	t.Parallel()
 	log := newMemory(t)
 	a := newAgent(t)
-	first, second := start(t, log, a, serve.Settings{}), start(t, log, a, serve.Settings{Queue: true})
+	first, second := start(t, log, a, serve.Settings{}), start(t, log, a, serve.Settings{Policy: serve.Queue})
 	go http.Post(first.url+"/agents/a", "application/json", strings.NewReader(input("t", "r"))) // which fails
 	a.next()
 	first.stop()

@@ -216,7 +216,7 @@ func TestDocuments(t *testing.T) {
 		`{"number":1,"run_id":"r1","parent_run_id":null,"parent":null,"edge":"root","branch":1,"depth":0,"source":"r1","position":2,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null},`+
 		`{"number":2,"run_id":"r2","parent_run_id":null,"parent":1,"edge":"implied","branch":1,"depth":1,"source":"r2","position":7,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null}],`+
 		`"branches":[{"number":1,"from":null,"level":0,"runs":2,"first":1,"last":2}],"findings":[]}`)
-	restored := `{"thread_id":"t","position":4,"run":2,"run_id":"r1","messages":[{"id":"u-r1","role":"user","content":"Hello."}],"state":{"run":"r1"},"known":true,` +
+	restored := `{"thread_id":"t","position":4,"run":2,"run_id":"r1","end":"finished","messages":[{"id":"u-r1","role":"user","content":"Hello."}],"state":{"run":"r1"},"known":true,` +
 		`"pending_tool_calls":[],"interrupts":[],"used":[2],"entries":4,"findings":[]}`
 	same(t, p.get("/threads/t/restore?run=r1").text(), restored)
 	same(t, p.get("/threads/t/restore?position=4").text(), restored)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -68,6 +69,10 @@ func (s *Server) run(q *request) {
 		release() // the body was only compared with that of the run
 	}
 	if err == nil {
+		defer a.Leave()
+		if a.Superseded != "" {
+			q.w.Header().Set(supersededHeader, url.PathEscape(a.Superseded))
+		}
 		err = a.Head(q.Context())
 	}
 	var refused *proxy.Refused
@@ -89,6 +94,9 @@ func (s *Server) run(q *request) {
 // upstreamHeader names the agent in a response that has the agent's status and body. It tells
 // them from refusals of this server.
 const upstreamHeader = "P20export-Upstream"
+
+// supersededHeader names the run that was cancelled to start another one, as in a path.
+const supersededHeader = "P20export-Superseded"
 
 // passOn answers with the status and the body of an agent that refused a request.
 func (s *Server) passOn(q *request, refused *proxy.Refused) {

@@ -178,7 +178,7 @@ func TestQueue(t *testing.T) {
 	t.Parallel()
 	logs(t, func(t *testing.T, log store.Log) {
 		a := newAgent(t)
-		p := start(t, log, a, serve.Settings{Queue: true})
+		p := start(t, log, a, serve.Settings{Policy: serve.Queue})
 		go func() { c := a.next(); c.accept(); c.send(started("t", "0")); a.calls <- c }()
 		first := p.post("/agents/a", input("t", "0"))
 		first.event()

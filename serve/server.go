@@ -85,7 +85,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return nil
 	}
 	r, err := runs.New(ctx, runs.Settings{
-		Log: s.settings.Log, Caller: s.caller, Hub: s.hub, Queue: s.settings.Queue, Limits: s.settings.Limits,
+		Log: s.settings.Log, Caller: s.caller, Hub: s.hub, Policy: s.settings.Policy, Limits: s.settings.Limits,
 		Logger: s.settings.Logger, Observer: s.settings.Observer,
 	})
 	if err != nil {

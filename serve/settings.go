@@ -26,9 +26,9 @@ type Settings struct {
 	// Upstream and MaxExchanges are ignored. Without Captures, nothing is recorded. Timeout limits the
 	// duration of a run.
 	Exchanges proxy.Settings
-	// Queue makes a request wait while another run of its thread is active. Otherwise it
-	// is refused.
-	Queue bool
+	// Policy is what a request does while another run of its thread is active. Empty means
+	// Replace.
+	Policy Policy
 	// Guard are the settings of what is checked before a request is served. Its Logger and
 	// Refuse are ignored.
 	Guard GuardSettings
@@ -51,6 +51,16 @@ type Settings struct {
 	// Observer receives events. It may be nil.
 	Observer Observer
 }
+
+// Policy says what a request does while another run of its thread is active.
+type Policy = runs.Policy
+
+// The policies.
+const (
+	Replace = runs.Replace
+	Refuse  = runs.Refuse
+	Queue   = runs.Queue
+)
 
 // Limits are the limits of runs. Zero values mean the defaults.
 type Limits = runs.Limits
@@ -79,6 +89,13 @@ func (s *Settings) normalize() error {
 		if name == "" || agent == nil {
 			return fmt.Errorf("the agent %q has no name or no URL", name)
 		}
+	}
+	switch s.Policy {
+	case "":
+		s.Policy = Replace
+	case Replace, Refuse, Queue:
+	default:
+		return fmt.Errorf("there is no policy %q", s.Policy)
 	}
 	if s.Idle < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
 		return errors.New("a limit is negative")

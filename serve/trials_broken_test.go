@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/serve/servetest"
 	"github.com/p20export/p20export/store/memory"
 )
@@ -68,7 +69,7 @@ func brokenTrial(t *testing.T, seed uint64, marks func(*http.Request, string) bo
 	defer log.Close()
 	agent := servetest.NewAgent()
 	defer agent.Close()
-	b := &breaker{inner: startServe(t, log, agent.URL, false).Config.Handler, marks: marks, change: change}
+	b := &breaker{inner: startServe(t, log, agent.URL, serve.Refuse).Config.Handler, marks: marks, change: change}
 	front := httptest.NewServer(b)
 	defer front.Close()
 	defer front.CloseClientConnections()

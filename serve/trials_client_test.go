@@ -19,6 +19,7 @@ import (
 
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/serve/servetest"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
@@ -163,7 +164,7 @@ func clientTrial(t *testing.T, seed uint64) {
 	t.Cleanup(agent.Close)
 	log := memory.New()
 	t.Cleanup(func() { log.Close() })
-	c := &counter{inner: startServe(t, log, agent.URL, false).Config.Handler}
+	c := &counter{inner: startServe(t, log, agent.URL, serve.Refuse).Config.Handler}
 	c.more = sync.NewCond(&c.mu)
 	front := httptest.NewServer(c)
 	t.Cleanup(front.Close)

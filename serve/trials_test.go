@@ -27,13 +27,13 @@ var (
 const hang = 2 * time.Minute
 
 // startServe starts a server for the agent on a log.
-func startServe(t *testing.T, log store.Log, agent string, queue bool) *httptest.Server {
+func startServe(t *testing.T, log store.Log, agent string, policy serve.Policy) *httptest.Server {
 	t.Helper()
 	upstream, err := url.Parse(agent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := serve.New(serve.Settings{Log: log, Agents: map[string]*url.URL{servetest.Upstream: upstream}, Queue: queue})
+	s, err := serve.New(serve.Settings{Log: log, Agents: map[string]*url.URL{servetest.Upstream: upstream}, Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,11 @@ func runTrials(t *testing.T, open func(t *testing.T) (store.Log, error), count i
 func runTrialsOf(t *testing.T, log store.Log, queue bool, first uint64, count int) {
 	agent := servetest.NewAgent()
 	t.Cleanup(agent.Close)
-	front := startServe(t, log, agent.URL, queue)
+	policy := serve.Refuse
+	if queue {
+		policy = serve.Queue
+	}
+	front := startServe(t, log, agent.URL, policy)
 	seeds := make(chan uint64)
 	var running sync.WaitGroup
 	var mu sync.Mutex

@@ -166,10 +166,12 @@ const (
 	// Open means that neither the run nor its stream has ended.
 	Open RunEnd = "open"
 	// Finished means that the first terminal event of the run is a RUN_FINISHED whose
-	// outcome is not an interrupt.
+	// outcome is neither an interrupt nor that the run was cancelled.
 	Finished RunEnd = "finished"
 	// Interrupted means that it is a RUN_FINISHED whose outcome is an interrupt.
 	Interrupted RunEnd = "interrupted"
+	// Cancelled means that it is a RUN_FINISHED whose outcome is that the run was cancelled.
+	Cancelled RunEnd = "cancelled"
 	// Failed means that it is a RUN_ERROR.
 	Failed RunEnd = "failed"
 	// Cut means that the stream ended, or began another run, before the run had ended.

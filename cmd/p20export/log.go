@@ -153,6 +153,7 @@ their events, and how they ended:
   open         neither the run nor its stream has ended
   finished     RUN_FINISHED
   interrupted  RUN_FINISHED with an interrupt, which waits for an answer
+  cancelled    RUN_FINISHED that says that the run was cancelled
   failed       RUN_ERROR
   cut          the stream ended, or began another run, before the run had ended
 
@@ -223,7 +224,7 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 
 // runEnds returns the values of --end.
 func runEnds() []string {
-	return []string{string(store.Open), string(store.Finished), string(store.Interrupted), string(store.Failed), string(store.Cut)}
+	return []string{string(store.Open), string(store.Finished), string(store.Interrupted), string(store.Cancelled), string(store.Failed), string(store.Cut)}
 }
 
 // timeFlag is the value of --since and --until: a time, or an age before now.

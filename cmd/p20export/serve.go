@@ -21,8 +21,9 @@ const (
 
 // The values of --thread-policy.
 const (
-	policyRefuse = "refuse"
-	policyQueue  = "queue"
+	policyReplace = string(serve.Replace)
+	policyRefuse  = string(serve.Refuse)
+	policyQueue   = string(serve.Queue)
 )
 
 type serveFlags struct {
@@ -70,7 +71,9 @@ The same request sent again attaches to its run and does not start another.
 Without --upstream, serve only reads.
 
 At most one run at a time is active in a thread. --thread-policy says what
-happens to a request for another: refuse answers 409, and queue makes it wait.
+happens to a request for another: replace cancels the active run if the client
+that started it has left, and otherwise answers 409; refuse always answers 409;
+and queue makes it wait.
 
 With --captures, each run is also recorded as a capture, as proxy does. What
 serve itself adds to a run, such as the end of a run whose server was killed, is
@@ -126,7 +129,7 @@ Standard error has no content of messages and no header values.
 	flags.Lookup("label").Usage = "label `KEY=VALUE` to store in the manifest of each capture; needs --captures (repeatable)"
 	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
-	flags.StringVar(&fl.policy, "thread-policy", policyRefuse, "`refuse|queue` a run while another is active in its thread")
+	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
 	flags.StringVar(&fl.tokens, "token-file", "", "accept only clients with a token of `FILE`, or of --trusted-proxy; its lines are TENANT sha256:HEX")
 	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant, also if they send a token (repeatable)")
@@ -140,7 +143,7 @@ Standard error has no content of messages and no header values.
 	flags.Var(cli.Number(&fl.readerBytes, "bytes"), "reader-bytes", "refuse readers that need more than `BYTES` of memory together")
 	flags.Var(cli.Number(&fl.eventBytes, "bytes"), "event-bytes", "let unfinished events of agents have this many `BYTES` together")
 	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`, longer than the pauses of its network; it can join again")
-	cli.Complete(cmd, "thread-policy", policyRefuse, policyQueue)
+	cli.Complete(cmd, "thread-policy", policyReplace, policyRefuse, policyQueue)
 	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-bytes", "event-bytes", "reader-timeout"} {
 		cli.Complete(cmd, name)
 	}

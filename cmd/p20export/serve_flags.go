@@ -84,8 +84,8 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	}
 	changed := cmd.Flags().Changed
 	switch {
-	case fl.policy != policyRefuse && fl.policy != policyQueue:
-		return fmt.Errorf("--thread-policy %s: must be %s or %s", finding.Quote(fl.policy), policyRefuse, policyQueue)
+	case fl.policy != policyReplace && fl.policy != policyRefuse && fl.policy != policyQueue:
+		return fmt.Errorf("--thread-policy %s: must be %s, %s or %s", finding.Quote(fl.policy), policyReplace, policyRefuse, policyQueue)
 	case changed("max-queued") && fl.policy != policyQueue:
 		return errors.New("--max-queued needs --thread-policy queue; otherwise no request waits")
 	case fl.runTime < 0:
@@ -116,7 +116,7 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		return s, err
 	}
 	s = serve.Settings{
-		Queue:         fl.policy == policyQueue,
+		Policy:        serve.Policy(fl.policy),
 		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},
 		ReaderTimeout: fl.readerTime, ReaderBytes: fl.readerBytes,
 		Exchanges: proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs), EventBytes: fl.eventBytes},

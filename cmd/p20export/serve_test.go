@@ -23,7 +23,7 @@ func TestServeRefuses(t *testing.T) {
 		{"--upstream a=http://h/ --upstream a=http://i/", 2, `--upstream "a" is given twice; give each agent a name of its own`},
 		{"--upstream b=ftp://h", 2, `--upstream "ftp://h" must be the URL of the agent, such as http://127.0.0.1:8011/`},
 		{"--upstream b=http://u:secret@h/", 2, "--upstream cannot have a user or a password"},
-		{"--thread-policy wait", 2, `--thread-policy "wait": must be refuse or queue`},
+		{"--thread-policy wait", 2, `--thread-policy "wait": must be replace, refuse or queue`},
 		{"--max-queued 3 --thread-policy refuse", 2, "--max-queued needs --thread-policy queue; otherwise no request waits"},
 		{"--run-timeout -1s", 2, "--run-timeout cannot be negative; without it there is no limit"},
 		{"--run-timeout 5", 2, `"--run-timeout" flag: give a unit, such as 5s`},

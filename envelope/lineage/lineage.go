@@ -42,6 +42,7 @@ const (
 	Open        End = "open"
 	Finished    End = "finished"
 	Interrupted End = "interrupted"
+	Cancelled   End = "cancelled"
 	Failed      End = "failed"
 	Cut         End = "cut"
 )
@@ -83,8 +84,11 @@ func endOf(e *envelope.Event) End {
 	}
 	outcome, _ := e.Get("outcome")
 	kind, _ := outcome.Member("type")
-	if kind.Is("interrupt") || outcome.Is("interrupt") { // the latter is a draft of AG-UI
+	switch { // a draft of AG-UI has a string
+	case kind.Is("interrupt") || outcome.Is("interrupt"):
 		return Interrupted
+	case kind.Is("cancelled") || outcome.Is("cancelled"):
+		return Cancelled
 	}
 	return Finished
 }

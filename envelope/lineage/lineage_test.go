@@ -228,6 +228,7 @@ func TestOfCapture(t *testing.T) {
 		{`{"type":"RUN_FINISHED"}`, "q", request, lineage.Run{End: lineage.Finished, ParentID: "q"}},
 		{`{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[]}}`, "", request, lineage.Run{End: lineage.Interrupted, ParentID: "p"}},
 		{`{"type":"RUN_FINISHED","outcome":"interrupt"}`, "", []byte("[1"), lineage.Run{End: lineage.Interrupted}},
+		{`{"type":"RUN_FINISHED","outcome":{"type":"cancelled"}}`, "q", nil, lineage.Run{End: lineage.Cancelled, ParentID: "q"}},
 		{`{"type":"RUN_FINISHED","outcome":{"type":"success"}}`, "", []byte(`{"parentRunId":1}`), lineage.Run{End: lineage.Finished}},
 		{`{"type":"RUN_ERROR","message":"no"}`, "", []byte("[]"), lineage.Run{End: lineage.Failed}},
 	}

@@ -177,8 +177,8 @@ function state() {
   if (branch !== null) return `Your next message continues run ${branch.number}.`;
   if (end === null) return "Ready.";
   if (agent.pendingInterrupts.length) return "The agent asks for an approval. Your next message declines it.";
+  if (end.outcome?.type === "cancelled" || end.code === "p20export.cancelled") return "The answer was cancelled.";
   if (end.type === "RUN_FINISHED") return "The answer is complete.";
-  if (end.code === "p20export.cancelled") return "The answer was cancelled.";
   return `The answer was interrupted: ${end.message}`;
 }
 

@@ -32,8 +32,8 @@ func TestParseInput(t *testing.T) {
 
 // TestEnds checks that this package and package store use the same words.
 func TestEnds(t *testing.T) {
-	for _, end := range []store.RunEnd{store.Open, store.Finished, store.Interrupted, store.Failed, store.Cut} {
-		known := []lineage.End{lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Failed, lineage.Cut}
+	for _, end := range []store.RunEnd{store.Open, store.Finished, store.Interrupted, store.Cancelled, store.Failed, store.Cut} {
+		known := []lineage.End{lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Cancelled, lineage.Failed, lineage.Cut}
 		found := false
 		for _, k := range known {
 			found = found || k == restore.Lineage(&store.Run{End: end}).End

@@ -3,6 +3,7 @@ package restore
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -16,6 +17,8 @@ type Row struct {
 	Run *int64 `json:"run"`
 	// RunID is the id of that run, or null.
 	RunID *string `json:"run_id"`
+	// End says how that run ended, also if it did after Position, or is null.
+	End *lineage.End `json:"end"`
 	// Messages has the messages, as AG-UI defines them.
 	Messages jsontext.Value `json:"messages"`
 	// State is null also if patches left no value.
@@ -41,7 +44,7 @@ func (r *Result) Row() Row {
 		Findings: append([]finding.Finding{}, r.Findings...),
 	}
 	if r.Run != nil {
-		row.Run = &r.Run.Position
+		row.Run, row.End = &r.Run.Position, &r.Run.End
 		if r.Run.ID != "" {
 			row.RunID = &r.Run.ID
 		}

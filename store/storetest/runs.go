@@ -127,6 +127,7 @@ func ends(f *fixture) {
 		{store.Interrupted, []string{`{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i"}]}}`}},
 		{store.Interrupted, []string{`{"type":"RUN_FINISHED","outcome":"interrupt","interrupt":{"id":"i"}}`, "end"}},
 		{store.Failed, []string{`{"type":"CUSTOM"}`, `{"type":"RUN_ERROR","message":"broken"}`}},
+		{store.Cancelled, []string{`{"type":"RUN_FINISHED","outcome":{"type":"cancelled"}}`, "end"}},
 		{store.Failed, []string{`{"type":"RUN_ERROR"}`, `{"type":"RUN_FINISHED"}`, "end"}},
 		{store.Cut, []string{"end"}},
 		{store.Cut, []string{`{"type":"CUSTOM"}`, "end"}},

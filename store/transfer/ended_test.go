@@ -51,7 +51,15 @@ func TestStreamPinned(t *testing.T) {
 // The import of a capture finds all events in a stream that the program closed, by the label of
 // the capture.
 func TestImportClosed(t *testing.T) {
+	t.Run("with an error", func(t *testing.T) { importClosed(t, closing) })
+	t.Run("in order", func(t *testing.T) {
+		importClosed(t, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`, `{"type":"STEP_FINISHED","stepName":"s"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"cancelled"}}`)
+	})
+}
+
+func importClosed(t *testing.T, closings ...string) {
 	const id = "serve:0123:1"
+	last := int64(6 + len(closings)) // the end
 	all := run("t", "r", 4)
 	live := func(t *testing.T, end bool) store.Log {
 		log, ctx := newLog(), t.Context()
@@ -60,7 +68,10 @@ func TestImportClosed(t *testing.T) {
 		for _, e := range all[:4] {
 			err = errors.Join(err, s.Event(ctx, []byte(e), begin))
 		}
-		err = errors.Join(err, s.Closing(ctx, []byte(closing), begin), s.Flush(ctx))
+		for _, e := range closings {
+			err = errors.Join(err, s.Closing(ctx, []byte(e), begin))
+		}
+		err = errors.Join(err, s.Flush(ctx))
 		if end {
 			err = errors.Join(err, s.End(ctx, capture.EndError, begin))
 		}
@@ -86,7 +97,7 @@ func TestImportClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := live(t, c.end)
 			dir := recording{name: "one", request: input("t", "r"), labels: c.labels, end: capture.EndError}.write(t, all[:c.events]...)
-			want := transfer.Part{Thread: "t", Appended: c.appended, Found: c.found, Surplus: c.surplus, Last: 7}
+			want := transfer.Part{Thread: "t", Appended: c.appended, Found: c.found, Surplus: c.surplus, Last: last}
 			for range 2 {
 				row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
 				if row.Verdict != project.Written || *row.Stream != id || len(row.Parts) != 1 || row.Parts[0] != want {
@@ -94,7 +105,7 @@ func TestImportClosed(t *testing.T) {
 				}
 				want.Appended, want.Found = 0, want.Found+want.Appended
 			}
-			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != 7 || list[6].Kind != store.End {
+			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != int(last) || list[last-1].Kind != store.End {
 				t.Error(dump(t, log))
 			}
 			if s, err := transfer.Find(t.Context(), log, inputs.File(dir), transfer.ImportSettings{}); err != nil || !s.Ended || s.ID != id {
@@ -108,7 +119,7 @@ func TestImportClosed(t *testing.T) {
 		for _, end := range []capture.End{capture.EndEOF, capture.EndCancelled} {
 			dir := recording{name: "one", request: input("t", "r"), labels: labels, end: end}.write(t, all[:4]...)
 			row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
-			if want := (transfer.Part{Thread: "t", Found: 6, Last: 7}); row.Verdict != project.Written || row.Parts[0] != want {
+			if want := (transfer.Part{Thread: "t", Found: 6, Last: last}); row.Verdict != project.Written || row.Parts[0] != want {
 				t.Errorf("%s, want %+v", show(row), want)
 			}
 		}
@@ -122,7 +133,7 @@ func TestImportClosed(t *testing.T) {
 			before := dump(t, log)
 			dir := recording{name: "one", request: input("t", "r"), labels: labels, end: end}.write(t, all[:2]...)
 			row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
-			if want := (transfer.Part{Thread: "t", Found: 4, Surplus: 2, Last: 7}); row.Verdict != project.Written || !finding.Has(row.Findings, finding.LogHasMore) || row.Parts[0] != want {
+			if want := (transfer.Part{Thread: "t", Found: 4, Surplus: 2, Last: last}); row.Verdict != project.Written || !finding.Has(row.Findings, finding.LogHasMore) || row.Parts[0] != want {
 				t.Errorf("%s, want %+v", show(row), want)
 			}
 			if after := dump(t, log); after != before {
@@ -137,7 +148,7 @@ func TestImportClosed(t *testing.T) {
 			refused(t, log, dir, transfer.ImportSettings{}, finding.LogStreamClosed)
 			dir = recording{name: name, request: input("t", "r"), labels: labels, end: capture.EndError}.write(t, all[0], all[2])
 			refused(t, log, dir, transfer.ImportSettings{}, finding.LogEntryDiffers)
-			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != 7 {
+			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != int(last) {
 				t.Error(dump(t, log))
 			}
 		}

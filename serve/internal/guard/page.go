@@ -34,7 +34,7 @@ func (g *Guard) checkPage(w http.ResponseWriter, r *http.Request) (done bool, no
 	listed := origin != "" && slices.Contains(g.settings.AllowedOrigins, origin)
 	if listed {
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "Retry-After, P20export-Upstream")
+		h.Set("Access-Control-Expose-Headers", "Retry-After, P20export-Upstream, P20export-Superseded")
 	}
 	switch {
 	case listed && isPreflight(r):

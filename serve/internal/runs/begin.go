@@ -33,7 +33,18 @@ type Attachment struct {
 	Known bool
 	// Started reports that the request started the run, which uses its body.
 	Started bool
-	run     *run // nil if this process does not run it
+	// Superseded is the run id of the request whose run was cancelled to start this one, or
+	// empty.
+	Superseded string
+	run        *run   // nil if this process does not run it
+	leave      func() // nil if the stream has ended
+}
+
+// Leave says that the client of the request is not connected any more. It must be called once.
+func (a *Attachment) Leave() {
+	if a.leave != nil {
+		a.leave()
+	}
 }
 
 // Head waits until it is known whether the agent answers with events. The error is that of
@@ -55,6 +66,10 @@ const (
 	// its stream and to release the lease. A client may know that event and send the next
 	// request.
 	finishTime = 2 * time.Second
+	// leaveTime is the time that Begin gives the client of the active run to leave. A client
+	// that ends a run and sends the next request at once closes one connection and opens
+	// another, and the server may see the second first.
+	leaveTime = time.Second
 	// pollTime is the time between looks at a thread that another process uses.
 	pollTime = 50 * time.Millisecond
 	// queuePollTime is that of requests that wait for their thread.
@@ -65,12 +80,12 @@ const (
 // that did not lead to a run can be sent again.
 //
 // The error is ErrDifferent if the run was started with another request, a *BusyError if
-// another run of the thread is active, ErrCancelled if the request waited for that, ErrDraining, ErrRuns, ErrQueue, ErrThreads, that of
-// ctx, or that of the log.
+// another run of the thread is active, ErrCancelled if the request waited for that and was
+// cancelled, ErrDraining, ErrRuns, ErrQueue, ErrThreads, that of ctx, or that of the log.
 func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
 	var w *waiter
 	defer func() { r.leave(q.Key, w) }()
-	since := time.Now()
+	since, superseded := time.Now(), ""
 	for {
 		changed, err := r.changed(q.Key, w)
 		if err != nil {
@@ -82,27 +97,46 @@ func (r *Runs) Begin(ctx context.Context, q Request) (*Attachment, error) {
 		}
 		if r.turn(q.Key, w) {
 			if a, err := r.start(ctx, q); a != nil || err != nil {
+				if a != nil && a.Started {
+					a.Superseded = superseded
+				}
 				return a, err
 			}
 		}
 		poll := queuePollTime
 		switch {
 		case w != nil:
-		case r.settings.Queue:
+		case r.settings.Policy == Queue:
 			if w, err = r.enter(q); err != nil {
 				return nil, err
 			}
 			continue
 		default:
-			id, ending, err := r.holder(ctx, q.Key)
+			h, err := r.holder(ctx, q.Key)
 			if err != nil {
 				return nil, err
 			}
-			if id == q.RunID {
+			if h.runID == q.RunID {
 				continue // the same request came a moment earlier, and its run has begun since
 			}
-			if !ending || time.Since(since) > finishTime {
-				return nil, &BusyError{id}
+			wait := finishTime
+			switch {
+			case h.ending:
+			case r.settings.Policy == Refuse:
+				return nil, &BusyError{h.runID}
+			default:
+				done, err := r.supersede(ctx, q.Key, h.stream)
+				if err != nil {
+					return nil, err
+				}
+				if done {
+					superseded, since = h.runID, time.Now()
+					continue
+				}
+				wait = leaveTime
+			}
+			if time.Since(since) > wait {
+				return nil, &BusyError{h.runID}
 			}
 			poll = pollTime
 		}
@@ -136,26 +170,39 @@ func (r *Runs) attachment(key store.Key, last *attempt) *Attachment {
 	if x := r.current(key); x != nil && x.stream == last.ID {
 		a.run, a.Known = x, true
 	}
+	if !last.Ended {
+		_, a.leave = r.arrive(key, last.ID)
+	}
 	return a
 }
 
-// holder returns the run id of the active run of a thread. It is ending if nothing of it is
-// left but its end: either its runs have ended, or its stream has, and only the lease is left.
-func (r *Runs) holder(ctx context.Context, key store.Key) (runID string, ending bool, err error) {
+// A holder is what a thread is busy with.
+type holder struct {
+	stream string
+	runID  string // of the request
+	// ending means that nothing is left but the end: either the runs of the stream have
+	// ended, or the stream has, and only the lease is left.
+	ending bool
+}
+
+// holder returns what a thread is busy with.
+func (r *Runs) holder(ctx context.Context, key store.Key) (holder, error) {
 	open, err := openStreams(ctx, r.log, key)
 	if err != nil || len(open) == 0 {
-		return "", true, err
+		return holder{ending: true}, err
 	}
 	s := open[0]
+	h := holder{stream: s.ID}
 	for e, err := range r.log.Read(ctx, key, s.First-1) {
 		if err != nil {
-			return "", false, err
+			return h, err
 		}
-		runID = runIDOf(e.Data)
+		h.runID = runIDOf(e.Data)
 		break
 	}
-	running, err := hasOpenRun(ctx, r.log, key, s.ID)
-	return runID, s.Entries > 1 && !running, err
+	_, running, err := openRun(ctx, r.log, key, s.ID)
+	h.ending = s.Entries > 1 && !running
+	return h, err
 }
 
 // start starts a run if the lease of its thread is free. It returns nil if it is not.
@@ -164,11 +211,12 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	x := r.newRun(q)
-	taken := false
+	taken, leave := false, func() {}
 	defer func() {
 		if x.began {
 			return // the run gives back what it has
 		}
+		leave()
 		x.cancel(nil)
 		r.remove(x)
 		x.answered(err) // to who has found it meanwhile
@@ -201,7 +249,15 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	stream := transfer.NewStream(r.log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
 	log := r.logger(q.Key).With("agent", q.Agent, "run", q.RunID, "stream", x.stream)
 	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: log, most: r.settings.Limits.StoreTimeout, cut: r.cut}
-	r.add(x) // first, so that who finds the stream finds the run
+	// First, so that who finds the stream finds the client and the run.
+	var p *presence
+	p, leave = r.arrive(q.Key, x.stream)
+	select {
+	case <-p.tried:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	r.add(x)
 	began := time.Now()
 	if err = stream.Input(ctx, q.Body, began); err == nil {
 		err = stream.Flush(ctx)
@@ -215,7 +271,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	r.settings.Observer.RunBegan()
 	r.wake(q.Key)
 	go x.work(q)
-	return &Attachment{Stream: x.stream, First: x.first, Known: true, Started: true, run: x}, nil
+	return &Attachment{Stream: x.stream, First: x.first, Known: true, Started: true, run: x, leave: leave}, nil
 }
 
 // abandonTime limits the time to close a request that may be in the log.

@@ -9,24 +9,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/store"
 )
 
-// A closing is the reason why a run is closed in the place of its agent.
-type closing struct{ code, message string }
+// A closing is the reason why a run is closed in the place of its agent. If it stops the run,
+// the run did not fail: it was cancelled.
+type closing struct {
+	code, message string
+	stops         bool
+}
 
 // The closings. Clients can rely on the codes.
 var (
-	ownerLost     = closing{"p20export.owner_lost", "The process that ran this run has ended. The run was closed."}
-	cancelled     = closing{"p20export.cancelled", "The run was cancelled."}
-	upstreamEnded = closing{"p20export.upstream_ended", "The response of the agent ended before the run did."}
-	shutDown      = closing{"p20export.shutdown", "The server was stopped before the run had ended."}
-	timedOut      = closing{"p20export.timeout", "The run took too long and was ended."}
+	ownerLost     = closing{"p20export.owner_lost", "The process that ran this run has ended. The run was closed.", false}
+	cancelled     = closing{"p20export.cancelled", "The run was cancelled.", true}
+	superseded    = closing{"p20export.superseded", "The run was cancelled, because its client had left and another run of the thread was started.", true}
+	upstreamEnded = closing{"p20export.upstream_ended", "The response of the agent ended before the run did.", false}
+	shutDown      = closing{"p20export.shutdown", "The server was stopped before the run had ended.", false}
+	timedOut      = closing{"p20export.timeout", "The run took too long and was ended.", false}
 )
 
 // because returns a closing whose message has a reason, too.
 func (c closing) because(reason string) closing {
-	return closing{c.code, c.message + " The reason: " + reason + "."}
+	return closing{c.code, c.message + " The reason: " + reason + ".", c.stops}
 }
 
 // event returns the RUN_ERROR of a closing.
@@ -36,16 +43,43 @@ func (c closing) event(at time.Time) []byte {
 	return append(strconv.AppendInt(text, at.UnixMilli(), 10), '}')
 }
 
-// ClosingCode returns the code of a closing, or "" if another program wrote it without one.
-func ClosingCode(data []byte) string { return textOf(data, "code") }
+// The keys of the metadata of a RUN_FINISHED that closes a run. RUN_FINISHED has no code.
+const metadataKey, codeKey, messageKey = "p20export", "code", "message"
+
+// metadata returns the metadata of the RUN_FINISHED of a closing.
+func (c closing) metadata() event.JSON {
+	return event.JSON(`{"` + metadataKey + `":{"` + codeKey + `":"` + c.code + `","` + messageKey + `":"` + c.message + `"}}`)
+}
+
+// ClosingCode returns the code of a closing event: the code of a RUN_ERROR, or that in the
+// metadata of a RUN_FINISHED. It returns "" for what is closed before a RUN_FINISHED, and if
+// another program wrote the event without a code.
+func ClosingCode(data []byte) string {
+	e, err := envelope.ReadEvent(data)
+	if err != nil {
+		return ""
+	}
+	if e.Type == envelope.RunError {
+		return e.Text("code")
+	}
+	metadata, _ := e.Get("metadata")
+	ours, _ := metadata.Member(metadataKey)
+	code, _ := ours.Member(codeKey)
+	text, _ := code.Text()
+	return text
+}
 
 // finish ends a stream, unless it has ended, and reports whether it did. An open run is
 // closed first, which is reported too. So is a request to which the agent began no run, if
 // silent is set: its readers learn what happened.
 //
+// A run that is stopped ends with RUN_FINISHED and the outcome cancelled, after the ends of
+// what is open in it. If that is not possible, it ends with a RUN_ERROR, like all others.
+//
 // The last position is read before anything else. If the append succeeds, nothing was
 // appended since, so the stream was still open.
 func finish(ctx context.Context, log store.Log, key store.Key, stream string, c closing, silent bool, end capture.End) (ended, closed bool, err error) {
+	stop := stopper{log: log, key: key, stream: stream}
 	for {
 		t, err := log.Thread(ctx, key)
 		if err != nil {
@@ -58,21 +92,30 @@ func finish(ctx context.Context, log store.Log, key store.Key, stream string, c 
 		if err != nil || s.Ended || s.Entries == 0 {
 			return false, false, err
 		}
-		open, err := hasOpenRun(ctx, log, key, stream)
+		run, open, err := openRun(ctx, log, key, stream)
 		if err != nil {
 			return false, false, err
 		}
-		if silent && !open {
+		now := time.Now()
+		var events [][]byte
+		switch {
+		case open && c.stops:
+			if events, err = stop.events(ctx, run, t.Last, c, now); err != nil {
+				return false, false, err
+			}
+		case silent && !open:
 			begun, err := hasBegun(ctx, log, key, s)
 			if err != nil {
 				return false, false, err
 			}
 			open = !begun
 		}
-		now := time.Now()
+		if open && events == nil {
+			events = [][]byte{c.event(now)}
+		}
 		var entries []store.Entry
-		if open {
-			entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: c.event(now)})
+		for _, e := range events {
+			entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: e})
 		}
 		entries = append(entries, store.Entry{Stream: stream, Kind: store.End, Arrived: now, Data: []byte(end)})
 		if _, err = log.Append(ctx, key, t.Last, entries); err == nil || !errors.Is(err, store.ErrConflict) {

@@ -25,6 +25,8 @@ type Runs struct {
 	// cut is closed when Drain ends the active runs.
 	cut     chan struct{}
 	working sync.WaitGroup // the runs and the search for orphans
+	// attending are the presences of clients, for which Drain does not wait.
+	attending sync.WaitGroup
 
 	threads threads
 
@@ -33,7 +35,9 @@ type Runs struct {
 	// starting counts the runs of each tenant that are active or about to be.
 	starting map[string]int
 	total    int
-	drained  bool // Drain or Close was called
+	drained  bool                 // Drain or Close was called
+	closed   bool                 // Close was called
+	present  map[string]*presence // by the name of the lease
 	lines    map[store.Key]*line
 	queued   int
 	waiting  int64 // bytes of the requests that wait
@@ -52,7 +56,7 @@ func New(ctx context.Context, s Settings) (*Runs, error) {
 	}
 	r := &Runs{
 		settings: s, log: s.Log, draining: make(chan struct{}), cut: make(chan struct{}),
-		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{},
+		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{}, present: map[string]*presence{},
 	}
 	r.threads.limit = s.Limits.Threads
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -218,8 +222,10 @@ func (r *Runs) Close() error {
 		r.drained = true
 		close(r.draining)
 	}
+	r.closed = true
 	r.mu.Unlock()
 	r.stop()
 	r.working.Wait()
+	r.attending.Wait()
 	return r.leases.Close()
 }

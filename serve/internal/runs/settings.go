@@ -17,12 +17,27 @@ type Settings struct {
 	Caller *proxy.Caller
 	// Hub follows the threads of active runs.
 	Hub *attach.Hub
-	// Queue makes Begin wait while another run of the thread is active.
-	Queue    bool
+	// Policy is what Begin does while another run of the thread is active. Empty means
+	// Replace.
+	Policy   Policy
 	Limits   Limits
 	Logger   *slog.Logger
 	Observer Observer
 }
+
+// Policy says what a request does while another run of its thread is active.
+type Policy string
+
+// The policies.
+const (
+	// Replace cancels the other run if no client that sent its request is connected. While
+	// one is, the request is refused.
+	Replace Policy = "replace"
+	// Refuse refuses the request.
+	Refuse Policy = "refuse"
+	// Queue makes the request wait.
+	Queue Policy = "queue"
+)
 
 // Limits are the limits of runs. Zero values mean the defaults.
 type Limits struct {

@@ -41,8 +41,8 @@ type attempt struct {
 	number    int  // from 1; 0 if there is none
 	same      bool // it has the same request
 	started   bool // the agent sent an event
-	closed    bool // it was closed for another reason than that it was cancelled
-	cancelled bool
+	closed    bool // it was closed for another reason than that somebody stopped it
+	cancelled bool // somebody stopped it
 }
 
 // over reports whether the request can be sent again: it has not led to a run, and nobody
@@ -109,7 +109,7 @@ func named(ctx context.Context, log store.Log, key store.Key, runID string) (att
 	a.ID = last.Stream
 	err = a.read(ctx, log, key, nil)
 	a.Ended = a.Ended || last.End != store.Open
-	a.cancelled = a.cancelled && last.End == store.Failed
+	a.cancelled = a.cancelled && (last.End == store.Cancelled || last.End == store.Failed)
 	return a, err
 }
 
@@ -130,7 +130,7 @@ func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body [
 	if !a.Ended {
 		return nil
 	}
-	// A closing is followed by the end in the same append.
+	// The last closing event, which has the code, is followed by the end in the same append.
 	for e, err := range log.Read(ctx, key, a.Last-2) {
 		if err != nil {
 			return err
@@ -149,7 +149,8 @@ func (a *attempt) look(e *store.Entry) {
 	switch {
 	case e.Stream != a.ID:
 	case e.Kind == store.Closing:
-		a.closed = !bytes.Contains(e.Data, []byte(cancelled.code))
+		code := ClosingCode(e.Data)
+		a.closed = code != cancelled.code && code != superseded.code
 		fallthrough
 	default:
 		a.started = a.started || e.Kind == store.Event
@@ -157,14 +158,14 @@ func (a *attempt) look(e *store.Entry) {
 	}
 }
 
-// hasOpenRun reports whether a stream has a run that has not ended.
-func hasOpenRun(ctx context.Context, log store.Log, key store.Key, stream string) (bool, error) {
+// openRun returns the run of a stream that has not ended, and whether there is one.
+func openRun(ctx context.Context, log store.Log, key store.Key, stream string) (store.Run, bool, error) {
 	for run, err := range log.Runs(ctx, store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread, Ends: []store.RunEnd{store.Open}}) {
 		if err != nil || run.Stream == stream {
-			return err == nil, err
+			return run, err == nil, err
 		}
 	}
-	return false, nil
+	return store.Run{}, false, nil
 }
 
 // hasBegun reports whether a stream has an event with which a run begins: RUN_STARTED, or the

@@ -17,8 +17,8 @@ type event struct {
 	// run and parent are the ids of a RUN_STARTED, if they can be indexed. parent is also
 	// that of an Input.
 	run, parent string
-	// interrupt reports that the outcome of a RUN_FINISHED is an interrupt.
-	interrupt bool
+	// end is how the run of a RUN_FINISHED ended.
+	end store.RunEnd
 }
 
 // reader reads events. Events resemble each other also across batches, so what it learns
@@ -61,7 +61,14 @@ func (r *reader) read(data []byte) event {
 		if member, ok := outcome.Member("type"); ok {
 			outcome = member
 		}
-		e.interrupt = outcome.Is("interrupt")
+		switch {
+		case outcome.Is("interrupt"):
+			e.end = store.Interrupted
+		case outcome.Is("cancelled"):
+			e.end = store.Cancelled
+		default:
+			e.end = store.Finished
+		}
 	}
 	return e
 }

@@ -44,7 +44,7 @@ func FuzzEvent(f *testing.F) {
 			case "RUN_STARTED":
 				want.run, want.parent = readable(e.Object.Text("runId")), readable(e.Object.Text("parentRunId"))
 			case "RUN_FINISHED":
-				want.interrupt = interrupted(t, data)
+				want.end = endOf(t, data)
 			}
 			if parent := readable(e.Object.Text("parentRunId")); b.Streams[0].InputParent != parent {
 				t.Errorf("the parent of the input is %q, want %q", b.Streams[0].InputParent, parent)
@@ -59,8 +59,8 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// interrupted reports whether encoding/json finds that the outcome is an interrupt.
-func interrupted(t *testing.T, data []byte) bool {
+// endOf returns the end that encoding/json finds in the outcome of a RUN_FINISHED.
+func endOf(t *testing.T, data []byte) store.RunEnd {
 	var members, outcome map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
 		t.Fatal(err)
@@ -70,5 +70,12 @@ func interrupted(t *testing.T, data []byte) bool {
 		text = outcome["type"]
 	}
 	var name string
-	return json.Unmarshal(text, &name) == nil && name == "interrupt"
+	_ = json.Unmarshal(text, &name)
+	switch name {
+	case "interrupt":
+		return store.Interrupted
+	case "cancelled":
+		return store.Cancelled
+	}
+	return store.Finished
 }

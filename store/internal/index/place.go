@@ -95,12 +95,10 @@ func (r *Run) add(position int64, e *store.Entry, ev *event) {
 	if r.End != store.Open {
 		return
 	}
-	switch {
-	case ev.name == eventnames.RunError:
+	switch ev.name {
+	case eventnames.RunError:
 		r.End = store.Failed
-	case ev.name == eventnames.RunFinished && ev.interrupt:
-		r.End = store.Interrupted
-	case ev.name == eventnames.RunFinished:
-		r.End = store.Finished
+	case eventnames.RunFinished:
+		r.End = ev.end
 	}
 }

@@ -20,7 +20,7 @@ func (p *Printer) Restored(t *restore.Thread, r *restore.Result) {
 	}
 	p.Line("%s", shownKey(r.Key))
 	if r.Run != nil {
-		p.Line("  run       \t%s, at %s", shownID(r.Run.ID), strconv.FormatInt(r.Run.Position, 10))
+		p.Line("  run       \t%s, at %s, %s", shownID(r.Run.ID), strconv.FormatInt(r.Run.Position, 10), r.Run.End)
 	}
 	last := ", the last"
 	if r.Position < t.Last {

@@ -149,11 +149,11 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[project.Verdict]():
 		return enum(render.Verdicts()...)
 	case reflect.TypeFor[lineage.End]():
-		return enum(lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Failed, lineage.Cut)
+		return enum(lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Cancelled, lineage.Failed, lineage.Cut)
 	case reflect.TypeFor[lineage.Edge]():
 		return enum(lineage.Root, lineage.Named, lineage.Implied)
 	case reflect.TypeFor[store.RunEnd]():
-		return enum(store.Open, store.Finished, store.Interrupted, store.Failed, store.Cut)
+		return enum(store.Open, store.Finished, store.Interrupted, store.Cancelled, store.Failed, store.Cut)
 	case reflect.TypeFor[store.Kind]():
 		return enum(store.Event, store.Input, store.Closing, store.End)
 	case reflect.TypeFor[transfer.Form]():

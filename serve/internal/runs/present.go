@@ -1,0 +1,105 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
+)
+
+// A presence means that clients of this process which sent the request of a run are connected.
+// Other processes see it by a lease, which the process has from before the run begins.
+type presence struct {
+	clients int
+	tried   chan struct{} // closed when the lease was tried for the first time
+	left    chan struct{} // closed when all clients have left
+}
+
+// presenceTime is the time between tries to take the lease of a presence. Another process
+// has it while it has clients of the run, too.
+const presenceTime = 200 * time.Millisecond
+
+// presenceName returns the name of the lease of a presence. It is not that of a thread.
+func presenceName(key store.Key, stream string) string {
+	return "present:" + stream + ":" + leaseName(key)
+}
+
+// arrive counts a client of a run until leave is called.
+func (r *Runs) arrive(key store.Key, stream string) (p *presence, leave func()) {
+	name := presenceName(key, stream)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p = r.present[name]
+	if p == nil {
+		p = &presence{tried: make(chan struct{}), left: make(chan struct{})}
+		r.present[name] = p
+		if r.closed {
+			close(p.tried)
+		} else {
+			r.attending.Go(func() { r.hold(name, p) })
+		}
+	}
+	p.clients++
+	return p, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if p.clients--; p.clients == 0 {
+			close(p.left)
+			delete(r.present, name)
+		}
+	}
+}
+
+// hold has the lease of a presence until its clients have left.
+func (r *Runs) hold(name string, p *presence) {
+	for first := true; ; first = false {
+		taken, _ := r.leases.Take(r.ctx, name) // after an error it is tried again
+		if first {
+			close(p.tried)
+		}
+		if taken {
+			select {
+			case <-p.left:
+			case <-r.ctx.Done():
+			}
+			r.leases.Release(name)
+			return
+		}
+		select {
+		case <-p.left:
+			return
+		case <-r.ctx.Done():
+			return
+		case <-time.After(presenceTime):
+		}
+	}
+}
+
+// isPresent reports whether this process has clients of a run.
+func (r *Runs) isPresent(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.present[name] != nil
+}
+
+// supersede closes the open run of a stream whose clients have left, or its request if the
+// agent has not begun a run, and reports whether it did.
+func (r *Runs) supersede(ctx context.Context, key store.Key, stream string) (bool, error) {
+	name := presenceName(key, stream)
+	if r.isPresent(name) {
+		return false, nil
+	}
+	taken, err := r.leases.Take(ctx, name)
+	if err != nil || !taken {
+		return false, err
+	}
+	defer r.leases.Release(name)
+	ended, closed, err := finish(ctx, r.log, key, stream, superseded, true, capture.EndCancelled)
+	// The process that runs it finds out from the log. If it is this one, it need not wait.
+	if x := r.current(key); ended && x != nil && x.stream == stream {
+		x.cancel(transfer.ErrEnded)
+	}
+	return closed, err
+}
