@@ -237,6 +237,7 @@ func TestAttacksOnTenants(t *testing.T) {
 		"HEAD /threads/THREAD/events?follow=false", "GET /threads/THREAD/runs", "HEAD /threads/THREAD/runs", "GET /threads/THREAD/restore",
 		"GET /threads/THREAD/restore?run=run-ann", "GET /threads/THREAD/restore?position=2", "GET /threads/THREAD", "DELETE /threads/THREAD",
 		"POST /threads/THREAD/runs/run-ann/cancel", "GET /threads/THREAD/runs/run-ann", "POST /threads/THREAD/connect",
+		"POST /agents/a/connect",
 	} {
 		ask := func(thread string) string {
 			method, path, _ := strings.Cut(strings.ReplaceAll(route, "THREAD", thread), " ")

@@ -81,7 +81,23 @@ func (s *Server) reaches(q *request, t store.Thread, place attach.Cursor) bool {
 // connect serves POST /threads/{thread}/connect: what a client needs that joins the last run
 // of a thread, and then the events of the run until it ends. A request whose agent has sent
 // nothing yet is the last run. With follow=true it goes on with each further run.
-func (s *Server) connect(q *request) {
+func (s *Server) connect(q *request) { s.join(q, func(thread string) bool { return thread == q.ids[0] }) }
+
+// connectAgent serves POST /agents/{name}/connect: connect of the thread that the body names.
+// It is where clients look for it that know only the URL of an agent.
+func (s *Server) connectAgent(q *request) {
+	if s.settings.Agents[q.ids[0]] == nil {
+		s.refuse(q, UnknownAgent, "there is no agent with this name")
+		return
+	}
+	s.join(q, func(thread string) bool {
+		q.ids = []string{thread}
+		return true
+	})
+}
+
+// join serves connect. Its parameter says whether the thread of the body may be joined.
+func (s *Server) join(q *request, may func(thread string) bool) {
 	since := time.Now()
 	follow, ok := q.flag("follow", false)
 	if !ok {
@@ -98,7 +114,7 @@ func (s *Server) connect(q *request) {
 		return
 	}
 	guard.KeepBody(q.Context())() // nothing more is needed of the body
-	if in.thread != q.ids[0] {
+	if !may(in.thread) {
 		s.refuse(q, InvalidInput, "threadId is not the thread of the path")
 		return
 	}

@@ -103,7 +103,11 @@ func readAPI(t testing.TB) *api {
 
 // find returns the operation of a request, and its path in the description.
 func (a *api) find(r *http.Request) (path string, o *operation) {
-	segments := strings.Split(r.URL.EscapedPath(), "/")
+	escaped := r.URL.EscapedPath()
+	if strings.HasPrefix(escaped, "/agents/") && strings.HasSuffix(escaped, "/connect/") {
+		escaped = strings.TrimSuffix(escaped, "/")
+	}
+	segments := strings.Split(escaped, "/")
 	for path, operations := range a.Paths {
 		matches := func(want, segment string) bool {
 			return want == segment || segment != "" && strings.HasPrefix(want, "{")
@@ -297,6 +301,11 @@ func TestOpenAPI(t *testing.T) {
 		{200, "POST", "/threads/none/connect", input("none", "any")},
 		{400, "POST", "/threads/open/connect", input("other", "any")},
 		{410, "POST", "/threads/deleted/connect", input("deleted", "any")},
+		{200, "POST", "/agents/a/connect", input("ended", "any")},
+		{200, "POST", "/agents/a/connect/", input("none", "any")},
+		{400, "POST", "/agents/a/connect", `{"threadId":1}`},
+		{404, "POST", "/agents/none/connect", input("ended", "any")},
+		{410, "POST", "/agents/a/connect", input("deleted", "any")},
 		{400, "POST", "/threads/%FF/runs/r/cancel", ""},
 		{404, "POST", "/threads/open/runs/none/cancel", ""},
 		{409, "POST", "/threads/ended/runs/r/cancel", ""},

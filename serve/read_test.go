@@ -293,6 +293,10 @@ func TestConnect(t *testing.T) {
 		same(t, follower.events(3), rest)
 		first.events(3)
 		same(t, first.text(), "")
+		want := p.post("/threads/t/connect", input("t", "x")).text()
+		for _, path := range []string{"/agents/a/connect", "/agents/a/connect/"} {
+			same(t, p.post(path, input("t", "x")).text(), want)
+		}
 		c, _ = p.begin(a, "t", "r2")
 		same(t, follower.event(), " "+started("t", "r2"))
 		if _, err := log.Delete(t.Context(), store.Key{Thread: "t"}); err != nil {

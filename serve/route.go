@@ -38,6 +38,7 @@ func routes() []route {
 		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
 		{[]string{"agents", ""}, nil, (*Server).run},
+		{[]string{"agents", "", "connect"}, nil, (*Server).connectAgent},
 	}
 }
 
@@ -83,8 +84,12 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	s.refuse(q, NotFound, "there is nothing at this path")
 }
 
-// match returns the ids of an escaped path, and whether the path is that of the route.
+// match returns the ids of an escaped path, and whether the path is that of the route. Clients
+// that append to the URL of an agent may leave a slash after it.
 func (r *route) match(path string) (ids []string, ok bool) {
+	if r.path[0] == "agents" && len(r.path) > 2 {
+		path = strings.TrimSuffix(path, "/")
+	}
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if len(segments) != len(r.path) {
 		return nil, false

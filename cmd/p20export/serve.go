@@ -57,7 +57,8 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
 
   POST /agents/NAME                 run the agent, or attach to the same run
   POST /threads/ID/connect          what a client needs to join a thread, then
-                                    the live events
+                                    the live events; so does
+                                    POST /agents/NAME/connect
   GET /threads/ID/events            all events; Last-Event-ID or ?after=
                                     continues, ?view=compact is shorter
   POST /threads/ID/runs/RUN/cancel  end a run
