@@ -81,7 +81,9 @@ func (s *Server) reaches(q *request, t store.Thread, place attach.Cursor) bool {
 // connect serves POST /threads/{thread}/connect: what a client needs that joins the last run
 // of a thread, and then the events of the run until it ends. A request whose agent has sent
 // nothing yet is the last run. With follow=true it goes on with each further run.
-func (s *Server) connect(q *request) { s.join(q, func(thread string) bool { return thread == q.ids[0] }) }
+func (s *Server) connect(q *request) {
+	s.join(q, func(thread string) bool { return thread == q.ids[0] })
+}
 
 // connectAgent serves POST /agents/{name}/connect: connect of the thread that the body names.
 // It is where clients look for it that know only the URL of an agent.

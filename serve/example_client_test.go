@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/serve"
 )
 
 // The agent of examples/resumable-chat sends its headers with each request, and can join a
@@ -27,7 +28,7 @@ func TestClientAgent(t *testing.T) {
 		_, _ = io.WriteString(w, testkit.SSE(started(thread, run), `{"type":"RUN_FINISHED","threadId":"thread","runId":"`+run+`","outcome":`+outcome+`}`))
 	}))
 	t.Cleanup(agent.Close)
-	inner := startServe(t, newMemory(t), agent.URL, false).Config.Handler
+	inner := startServe(t, newMemory(t), agent.URL, serve.Refuse).Config.Handler
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer token" {
 			http.Error(w, `{"title":"Unauthorized"}`, http.StatusUnauthorized)
