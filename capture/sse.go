@@ -182,7 +182,7 @@ func (s *Splitter) endSSE() {
 		return
 	}
 	s.event = event{}
-	s.report(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event")
+	s.report(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event; the event is ignored, because the standard discards it, although AG-UI clients deliver it")
 }
 
 // AppendSSE appends an event as text/event-stream to dst. An empty id adds no id; others

@@ -17,7 +17,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		CodingDamaged:      {Error, "the response cannot be decompressed", "RFC 9110 §8.4"},
 		CaptureInUse:       {Info, "the capture is being written, or may be", ""},
 		CaptureSetAside:    {Info, "files of an unfinished capture that was recovered into another directory", ""},
-		EventIncomplete:    {Warning, "the capture ends inside an event, which is ignored", "WHATWG HTML §9.2.6"},
+		EventIncomplete:    {Warning, "the capture ends inside an event, or before the blank line after it; the event is ignored, as by the standard, although AG-UI clients deliver one that is complete but for that line", "WHATWG HTML §9.2.6"},
 		EventTooLarge:      {Error, "an event is larger than 64 MiB", ""},
 		ArrayMalformed:     {Error, "a response framed as a JSON array is not exactly one array of values", "RFC 8259 §5"},
 		CaptureCutShort:    {Warning, "the response is incomplete: it broke off, or the capture was closed before its end", ""},

@@ -74,8 +74,10 @@ func (s *Server) closingCode(q *request, position int64) (*string, error) {
 		if err != nil || e.Kind != store.Closing {
 			return nil, err
 		}
-		code := runs.ClosingCode(e.Data)
-		return &code, nil
+		if code := runs.ClosingCode(e.Data); code != "" {
+			return &code, nil
+		}
+		return nil, nil // the server completed an event of the agent
 	}
 	return nil, nil // the thread was deleted
 }

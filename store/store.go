@@ -102,8 +102,9 @@ const (
 	// Input is a request to the agent (RunAgentInput) as it was sent. It precedes the
 	// events of its stream.
 	Input Kind = "input"
-	// Closing is an event that the program itself added, because a run can never end. It is
-	// never evidence.
+	// Closing is an event that the program itself added, because a run can never end, or an
+	// event that the program completed, because the agent's response ended before its blank
+	// line. It is never evidence.
 	Closing Kind = "closing"
 	// End is the end of a stream. Its data is a capture.End, which says how it ended.
 	End Kind = "end"

@@ -47,6 +47,15 @@ type Receiver interface {
 	Flush() error
 }
 
+// A Completer is a Receiver that also receives the data of an SSE event which no blank line
+// ends, because the response ended. The standard discards it (WHATWG HTML §9.2.6), AG-UI
+// clients deliver it, and the capture has its bytes but no such event. The data can be the
+// beginning of an event. Unfinished is called at most once, after all events, and only if the
+// response ended as it should.
+type Completer interface {
+	Unfinished(data []byte, arrived time.Time) error
+}
+
 // Refused reports that the upstream answered, but not with a stream of events that a
 // Receiver can receive.
 type Refused struct {

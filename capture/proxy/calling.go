@@ -160,6 +160,7 @@ func (x *calling) pass(decoded io.Reader, framing capture.Framing) error {
 		n, err := decoded.Read(buf)
 		x.events.Feed(buf[:n])
 		if err == io.EOF && x.ctx.Err() == nil {
+			x.complete(framing)
 			x.events.Finish()
 		}
 		x.flush()
@@ -180,6 +181,24 @@ func (x *calling) pass(decoded io.Reader, framing capture.Framing) error {
 	}
 }
 
+// complete passes on the event in which a response has ended, if the receiver wants it.
+func (x *calling) complete(framing capture.Framing) {
+	if to, ok := x.receiver.(Completer); ok && framing == capture.SSE && x.failed == nil {
+		x.events.Frame = func(f *capture.Frame) {
+			if f.Problem == nil && x.failed == nil {
+				x.received++
+				x.failed = to.Unfinished(f.Data, x.arrived())
+			}
+		}
+		x.events.Feed([]byte("\n\n"))
+	}
+}
+
+// arrived returns the time of arrival of what was read last.
+func (x *calling) arrived() time.Time {
+	return x.began.UTC().Truncate(time.Microsecond).Add(time.Duration(x.micros) * time.Microsecond)
+}
+
 // event passes an event on.
 func (x *calling) event(f *capture.Frame) {
 	switch {
@@ -188,8 +207,7 @@ func (x *calling) event(f *capture.Frame) {
 		x.failed = x.broken(errEventBytes.Error(), errEventBytes)
 	default:
 		x.received++
-		arrived := x.began.UTC().Truncate(time.Microsecond).Add(time.Duration(x.micros) * time.Microsecond)
-		x.failed = x.receiver.Event(f.Data, arrived)
+		x.failed = x.receiver.Event(f.Data, x.arrived())
 	}
 }
 

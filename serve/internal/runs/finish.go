@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,22 +53,27 @@ func (c closing) metadata() event.JSON {
 }
 
 // ClosingCode returns the code of a closing event: the code of a RUN_ERROR, or that in the
-// metadata of a RUN_FINISHED. It returns "" for what is closed before a RUN_FINISHED, and if
-// another program wrote the event without a code.
+// metadata of a RUN_FINISHED. It returns "" for what is closed before a RUN_FINISHED, for an
+// event of the agent that was completed, and if another program wrote the event.
 func ClosingCode(data []byte) string {
 	e, err := envelope.ReadEvent(data)
 	if err != nil {
 		return ""
 	}
-	if e.Type == envelope.RunError {
-		return e.Text("code")
+	code, _ := e.Get("code")
+	if e.Type != envelope.RunError {
+		metadata, _ := e.Get("metadata")
+		ours, _ := metadata.Member(metadataKey)
+		code, _ = ours.Member(codeKey)
 	}
-	metadata, _ := e.Get("metadata")
-	ours, _ := metadata.Member(metadataKey)
-	code, _ := ours.Member(codeKey)
-	text, _ := code.Text()
-	return text
+	if text, _ := code.Text(); strings.HasPrefix(text, codePrefix) {
+		return text
+	}
+	return ""
 }
+
+// codePrefix begins the codes of closings.
+const codePrefix = "p20export."
 
 // finish ends a stream, unless it has ended, and reports whether it did. An open run is
 // closed first, which is reported too. So is a request to which the agent began no run, if

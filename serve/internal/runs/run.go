@@ -214,6 +214,15 @@ func (x *run) Event(data []byte, arrived time.Time) error {
 	return err
 }
 
+// Unfinished implements proxy.Completer. A well-formed event is completed in the place of the
+// agent. No capture has it, so it is appended like a closing event.
+func (x *run) Unfinished(data []byte, arrived time.Time) error {
+	if e, err := envelope.ReadEvent(data); err != nil || e.Type == "" || bytes.IndexByte(data, '\r') >= 0 {
+		return nil
+	}
+	return x.writer.completed(data, arrived)
+}
+
 // typeOfRun returns the type of an event that begins or ends a run, and "" for all others.
 func typeOfRun(data []byte) string {
 	// Nearly all events are other ones, and need not be read.

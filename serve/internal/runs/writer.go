@@ -66,6 +66,20 @@ func (w *writer) event(data []byte, arrived time.Time) error {
 	return w.flush() // the event was added
 }
 
+// completed appends an event that the agent did not complete.
+func (w *writer) completed(data []byte, arrived time.Time) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	w.waiting, w.began = 1, time.Now()
+	ctx, cancel := context.WithTimeout(w.ctx, appendTime)
+	defer cancel()
+	if err := w.stream.Closing(ctx, data, arrived); errors.Is(err, transfer.ErrWaiting) {
+		return &appendError{err}
+	}
+	return w.flush() // the event was added
+}
+
 // flush appends the events that wait.
 func (w *writer) flush() error {
 	if w.waiting == 0 {
