@@ -18,11 +18,12 @@ import (
 // place is the place of an id in a decoded response: that of a JSON string with its quotes.
 type place struct {
 	start, end int64
-	run        bool // a run id, not a thread id
+	run        bool     // a run id, not a thread id
+	user       *userKey // if not nil, that of a user message whose id it is
 }
 
 // maxPlaces limits the number of places that are kept for one capture. Each run has about
-// six.
+// six, and each user message one in each snapshot.
 const maxPlaces = 1 << 20
 
 // idsError matches ErrIDs. It says why the ids in a response cannot be replaced.
@@ -38,7 +39,8 @@ var (
 )
 
 // findIDs returns the places of the ids to replace: those of the first run and of the
-// recorded request, in the events that begin and end runs.
+// recorded request, in the events that begin and end runs, and those of user messages, in
+// requests that RUN_STARTED repeats and in snapshots.
 func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 	if c.status >= 400 && !c.readable() {
 		return nil, nil // the page of an error
@@ -145,6 +147,11 @@ func (s *search) event(data []byte) {
 		return // sent unchanged
 	}
 	kind, _ := s.object.Get("type")
+	if kind.Is("MESSAGES_SNAPSHOT") {
+		messages, _ := s.object.Get("messages")
+		s.takeUsers(messages)
+		return
+	}
 	started := kind.Is("RUN_STARTED")
 	if !started && !kind.Is("RUN_FINISHED") && !kind.Is("RUN_ERROR") {
 		return
@@ -161,8 +168,19 @@ func (s *search) event(data []byte) {
 		thread, _ := in.Member("threadId")
 		run, _ := in.Member("runId")
 		s.take(thread, run, in.Start)
+		messages, _ := in.Member("messages")
+		messages.Start += in.Start
+		s.takeUsers(messages)
 	}
 	slices.SortFunc(s.places[from:], func(a, b place) int { return cmp.Compare(a.start, b.start) })
+}
+
+// takeUsers adds the places of the ids of user messages.
+func (s *search) takeUsers(messages strictjson.Value) {
+	eachUser(messages, func(key userKey, id strictjson.Value) {
+		start := int64(id.Start)
+		s.places = append(s.places, place{start: start, end: start + int64(len(id.Raw)), user: &key})
+	})
 }
 
 // take adds the places of ids that are replaced. Their offsets count from base.
@@ -177,7 +195,7 @@ func (s *search) take(thread, run strictjson.Value, base int) {
 		}
 		if text, _ := id.value.Text(); slices.Contains(id.known, text) {
 			start := int64(base + id.value.Start)
-			s.places = append(s.places, place{start, start + int64(len(id.value.Raw)), id.run})
+			s.places = append(s.places, place{start: start, end: start + int64(len(id.value.Raw)), run: id.run})
 		}
 	}
 }
@@ -276,18 +294,22 @@ func (i interrupted) Read(p []byte) (int, error) {
 
 // editor is a reader that replaces ids.
 type editor struct {
-	r           io.Reader
-	places      []place // in order, those not yet replaced
-	thread, run []byte  // JSON strings
-	at          int64   // offset in r
-	in, out     []byte
-	rest        []byte // the part of out that Read has not returned yet
-	err         error
+	r         io.Reader
+	places    []place // in order, those not yet replaced
+	in        *input
+	at        int64 // offset in r
+	from, out []byte
+	rest      []byte // the part of out that Read has not returned yet
+	err       error
 }
 
 // newEditor returns an editor that replaces the ids at places in r with those of a request.
 func newEditor(r io.Reader, places []place, in *input) *editor {
-	return &editor{r: r, places: places, thread: in.threadID.Raw, run: in.runID.Raw, in: make([]byte, bufferBytes)}
+	unknown := func(p place) bool { return p.user != nil && in.users[*p.user] == nil }
+	if slices.ContainsFunc(places, unknown) {
+		places = slices.DeleteFunc(slices.Clone(places), unknown)
+	}
+	return &editor{r: r, places: places, in: in, from: make([]byte, bufferBytes)}
 }
 
 func (e *editor) Read(p []byte) (int, error) {
@@ -296,8 +318,8 @@ func (e *editor) Read(p []byte) (int, error) {
 			return 0, e.err
 		}
 		var n int
-		n, e.err = e.r.Read(e.in)
-		e.out = e.edit(e.out[:0], e.in[:n])
+		n, e.err = e.r.Read(e.from)
+		e.out = e.edit(e.out[:0], e.from[:n])
 		e.rest = e.out
 	}
 	n := copy(p, e.rest)
@@ -319,9 +341,12 @@ func (e *editor) edit(out, p []byte) []byte {
 		n := min(next.end-e.at, int64(len(p)))
 		p, e.at = p[n:], e.at+n
 		if e.at == next.end {
-			id := e.thread
-			if next.run {
-				id = e.run
+			id := e.in.threadID.Raw
+			switch {
+			case next.user != nil:
+				id = e.in.users[*next.user]
+			case next.run:
+				id = e.in.runID.Raw
 			}
 			out, e.places = append(out, id...), e.places[1:]
 		}

@@ -77,6 +77,30 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
+// The ids of user messages are replaced by those of the request's messages with the same text,
+// in order. Others stay.
+func TestRequestUserIDs(t *testing.T) {
+	const request = `{"threadId":"T","runId":"R","messages":[{"id":"A","role":"user","content":"hi"},{"id":"B","role":"assistant","content":"hi"},` +
+		`{"id":"\u0043","role":"user","content":[{"type":"text","text":"who"}]},{"id":"D","role":"user","content":"hi"},{"role":"user","content":"new"}]}`
+	body := func(first, who, second string) string {
+		return `data: {"type":"RUN_STARTED","input":{"messages":[{"content":"hi","id":` + first + `,"role":"user"}],"threadId":"t"},"threadId":"t","runId":"r"}` + "\n\n" +
+			`data: {"type":"MESSAGES_SNAPSHOT","messages":[{"id":` + first + `,"role":"user","content":"hi"},{"id":"a","role":"assistant","content":"hi"},` + "\n" +
+			`data: {"id":` + first + `,"role":"user","content":"hi"},{"id":` + who + `,"role":"user","content":"who"},{"id":` + second + `,"role":"user","content":"hi"},` +
+			`{"id":"u","role":"user","content":"hi"},{"id":"new","role":"user","content":"else"},{"role":"user","content":"hi"},{"id":7,"role":"user"}]}` + "\n\n"
+	}
+	s := stored{body: body(`"u1"`, `"u2"`, `"u3"`)}
+	url, _ := serve(t, s.one(t), Settings{RequestIDs: true})
+	want := strings.NewReplacer(`"t"`, `"T"`, `"r"`, `"R"`).Replace(body(`"A"`, `"\u0043"`, `"D"`))
+	if diff := cmp.Diff(want, post(t, url, request).body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// A request with other messages.
+	want = strings.NewReplacer(`"t"`, `"T"`, `"r"`, `"R"`).Replace(s.body)
+	if diff := cmp.Diff(want, post(t, url, `{"threadId":"T","runId":"R"}`).body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The coding of a response whose ids are replaced is removed.
 func TestRequestIDsDecodes(t *testing.T) {
 	s := stored{content: "text/event-stream", headers: map[string]string{"content-encoding": "gzip"},

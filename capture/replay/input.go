@@ -16,6 +16,41 @@ type input struct {
 	// one.
 	key     inputKey
 	hasUser bool
+	// users has the ids of the user messages, as JSON texts.
+	users map[userKey][]byte
+}
+
+// userKey identifies a user message of a conversation: the nth with its text, from 0.
+type userKey struct {
+	text inputKey
+	n    int
+}
+
+// eachUser calls found with the place in a text of the id of each user message. Messages with
+// the same id and text have the same key, because some agents repeat messages.
+func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.Value)) {
+	numbers := map[inputKey]map[string]int{} // of the ids
+	for m := range elements(messages) {
+		role, _ := m.Member("role")
+		id, _ := m.Member("id")
+		if !role.Is("user") || id.Kind != strictjson.String {
+			continue
+		}
+		content, _ := m.Member("content")
+		key := userKey{text: sha256.Sum256([]byte(textOf(content)))}
+		if numbers[key.text] == nil {
+			numbers[key.text] = map[string]int{}
+		}
+		name, _ := id.Text()
+		n, ok := numbers[key.text][name]
+		if !ok {
+			n = len(numbers[key.text])
+			numbers[key.text][name] = n
+		}
+		key.n = n
+		id.Start += m.Start
+		found(key, id)
+	}
 }
 
 // hasIDs reports whether there is a thread id and a run id.
@@ -53,6 +88,8 @@ func readInput(body []byte) (*input, error) {
 		content, _ := last.Member("content")
 		in.key = sha256.Sum256([]byte(textOf(content)))
 	}
+	in.users = map[userKey][]byte{}
+	eachUser(messages, func(key userKey, id strictjson.Value) { in.users[key] = id.Raw })
 	return in, nil
 }
 

@@ -48,10 +48,12 @@ pauses.
 --ids request replaces the thread id and the run id in RUN_STARTED, RUN_FINISHED
 and RUN_ERROR, and in the input of RUN_STARTED, with those of the request, for
 clients that compare them. It replaces the ids of the first run and of the
-recorded request; other ids, such as parentRunId, stay. A response that was
-altered has the header P20export-Altered: ids, and is sent without content
-coding. All others are sent byte for byte as they are stored, also if they are
-compressed.
+recorded request; other ids, such as parentRunId, stay. In MESSAGES_SNAPSHOT and
+in that input, user messages get the ids of the user messages of the request
+with the same text, in order, so that a client shows the conversation in order.
+A response that was altered has the header P20export-Altered: ids, and is sent
+without content coding. All others are sent byte for byte as they are stored,
+also if they are compressed.
 
 A page in a browser can read the responses only if it has the same origin, or if
 --allow-origin gives its origin: the scheme, host and port of its address.
@@ -75,7 +77,7 @@ Ctrl-C stops it.
 	cli.Complete(cmd, "speed", "1", "0", "10")
 	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR, and a CAPTURE answers every request)")
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
-	flags.StringVar(&ids, "ids", "", "replace thread and run ids; `IDS` request takes those of the request (default: as recorded)")
+	flags.StringVar(&ids, "ids", "", "replace thread and run ids, and those of user messages; `IDS` request takes those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
 	flags.StringArrayVar(&origins, "allow-origin", nil, "let pages of this `ORIGIN` read responses in a browser, such as http://localhost:5173, or * for all (repeatable)")
 	cli.Complete(cmd, "allow-origin")
