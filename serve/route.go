@@ -36,6 +36,7 @@ func routes() []route {
 		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
 		{[]string{"threads", "", "events"}, (*Server).events, nil},
 		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
+		{[]string{"threads", "", "ticket"}, nil, (*Server).ticket},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
 		{[]string{"agents", ""}, nil, (*Server).run},
 		{[]string{"agents", "", "connect"}, nil, (*Server).connectAgent},

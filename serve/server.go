@@ -44,7 +44,7 @@ func New(s Settings) (*Server, error) {
 		return nil, err
 	}
 	v := &Server{settings: s, routes: routes(), heavy: make(chan struct{}, maxHeavy)}
-	s.Guard.Logger, s.Guard.Refuse = s.Logger, v.refuseGuarded
+	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error
 	if v.guard, err = guard.New(s.Guard); err != nil {
 		return nil, err

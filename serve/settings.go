@@ -71,6 +71,13 @@ type GuardSettings = guard.Settings
 // ErrTokens is in an error of New if the token file cannot be used.
 var ErrTokens = guard.ErrTokens
 
+// MinTicketKey is the least number of bytes of GuardSettings.TicketKey, and DefaultTicketTTL the
+// default of GuardSettings.TicketTTL.
+const (
+	MinTicketKey     = guard.MinTicketKey
+	DefaultTicketTTL = guard.DefaultTicketTTL
+)
+
 // The default limits of times.
 const (
 	DefaultIdle          = 15 * time.Second

@@ -42,11 +42,12 @@ type serveFlags struct {
 	runs, queued, threads, readers int64
 	tenantRuns, tenantReaders      int64
 	readerBytes, eventBytes        int64
-	readerTime                     time.Duration
+	readerTime, ticketTime         time.Duration
+	ticketKey                      string
 }
 
 func newServe() *cobra.Command {
-	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerBytes: serve.DefaultReaderBytes, eventBytes: proxy.DefaultEventBytes, readerTime: serve.DefaultReaderTimeout}
+	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerBytes: serve.DefaultReaderBytes, eventBytes: proxy.DefaultEventBytes, readerTime: serve.DefaultReaderTimeout, ticketTime: serve.DefaultTicketTTL}
 	cmd := &cobra.Command{
 		Use:   "serve --store URL --listen ADDRESS [--upstream NAME=URL]...",
 		Short: "Run agents so that clients can leave, join and come back",
@@ -61,6 +62,8 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
                                     POST /agents/NAME/connect
   GET /threads/ID/events            all events; Last-Event-ID or ?after=
                                     continues, ?view=compact is shorter
+  POST /threads/ID/ticket           a ticket to read events for some minutes,
+                                    as ?ticket=, for EventSource in browsers
   POST /threads/ID/runs/RUN/cancel  end a run
   GET /threads                      list threads
   GET /threads/ID/runs              the runs of a thread and their lineage
@@ -132,6 +135,8 @@ Standard error has no content of messages and no header values.
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
+	flags.Var(cli.Duration(&fl.ticketTime), "ticket-ttl", "let a ticket of POST /threads/ID/ticket be used for this `DURATION`")
+	flags.StringVar(&fl.ticketKey, "ticket-key-file", "", "sign tickets with the key in `FILE`, at least 32 random bytes, so that servers with the same file accept each other's (default: a key of this process)")
 	flags.StringVar(&fl.tokens, "token-file", "", "accept only clients with a token of `FILE`, or of --trusted-proxy; its lines are TENANT sha256:HEX")
 	flags.StringArrayVar(&fl.proxies, "trusted-proxy", nil, "`CIDR` of peers whose header P20export-Tenant names the tenant, also if they send a token (repeatable)")
 	flags.StringArrayVar(&fl.origins, "allow-origin", nil, "let pages of this `ORIGIN` use the server, such as http://localhost:5173 (repeatable)")

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -92,6 +94,10 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 		return errors.New("--run-timeout cannot be negative; without it there is no limit")
 	case fl.readerTime <= 0:
 		return errors.New("--reader-timeout must be positive, such as 30s")
+	case fl.ticketTime <= 0:
+		return errors.New("--ticket-ttl must be positive, such as 5m")
+	case changed("ticket-key-file") && fl.ticketKey == "":
+		return errors.New("--ticket-key-file is empty; name the file with the key")
 	case changed("token-file") && fl.tokens == "":
 		return errors.New("--token-file is empty; name the file with the tokens")
 	case fl.tokens != "" && fl.store.tenant != "":
@@ -121,10 +127,15 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		ReaderTimeout: fl.readerTime, ReaderBytes: fl.readerBytes,
 		Exchanges: proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs), EventBytes: fl.eventBytes},
 		Guard: serve.GuardSettings{
-			TokenFile: fl.tokens, Tenant: fl.store.tenant,
+			TokenFile: fl.tokens, Tenant: fl.store.tenant, TicketTTL: fl.ticketTime,
 			AllowedHosts: fl.service.Hosts, AllowRemote: fl.service.AllowRemote,
 			MaxRequestBytes: fl.service.MaxRequestBytes, MaxReaders: count(fl.readers), MaxTenantReaders: count(fl.tenantReaders),
 		},
+	}
+	if fl.ticketKey != "" {
+		if s.Guard.TicketKey, err = readTicketKey(fl.ticketKey); err != nil {
+			return s, err
+		}
 	}
 	if s.Agents, err = fl.agents(); err != nil {
 		return s, err
@@ -139,6 +150,26 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel)
 	}
 	return s, err
+}
+
+// maxTicketKey limits the bytes of a file with a key.
+const maxTicketKey = 4096
+
+// readTicketKey reads the file of --ticket-key-file, as it is. Errors do not quote it.
+func readTicketKey(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--ticket-key-file: %w", err)
+	}
+	defer file.Close()
+	key, err := io.ReadAll(io.LimitReader(file, maxTicketKey+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--ticket-key-file cannot be read: %w", err)
+	case len(key) < serve.MinTicketKey || len(key) > maxTicketKey:
+		return nil, fmt.Errorf("--ticket-key-file must have %d to %d bytes, such as those of: openssl rand -hex 32", serve.MinTicketKey, maxTicketKey)
+	}
+	return key, nil
 }
 
 // count returns the value of a flag as an int.

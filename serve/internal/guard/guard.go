@@ -47,6 +47,13 @@ type Settings struct {
 	// tenant. If MaxTenantReaders is zero, a tenant may have all of them, or half if there
 	// are several tenants.
 	MaxReaders, MaxTenantReaders int
+	// TicketKey authenticates tickets. Servers with the same key accept each other's. If it
+	// is empty, the Guard makes one.
+	TicketKey []byte
+	// TicketTTL is the time for which a ticket can be used.
+	TicketTTL time.Duration
+	// TicketThread returns the thread that a request reads, if a ticket is enough for it.
+	TicketThread func(*http.Request) (thread string, ok bool)
 	// Logger receives messages about the token file. Nil means none.
 	Logger *slog.Logger
 	// Refuse answers a request that is refused. It must keep the headers that are set.
@@ -103,6 +110,9 @@ func New(s Settings) (*Guard, error) {
 	if s.MaxRequestBytes < 0 || s.BodyBytes < 0 || s.MaxReaders < 0 || s.MaxTenantReaders < 0 {
 		return nil, errors.New("a limit is negative")
 	}
+	if s.TicketTTL < 0 || len(s.TicketKey) > 0 && len(s.TicketKey) < MinTicketKey {
+		return nil, fmt.Errorf("tickets have a negative time, or their key has less than %d bytes", MinTicketKey)
+	}
 	for _, origin := range s.AllowedOrigins {
 		if origin == "*" || origin == "null" {
 			return nil, fmt.Errorf("the origin %q is that of many pages; name each origin", origin)
@@ -140,6 +150,12 @@ func (s *Settings) normalize() {
 		if s.TokenFile != "" || len(s.TrustedProxies) > 0 {
 			s.MaxTenantReaders = max(s.MaxReaders/2, 1)
 		}
+	}
+	if s.TicketTTL == 0 {
+		s.TicketTTL = DefaultTicketTTL
+	}
+	if len(s.TicketKey) == 0 {
+		s.TicketKey = newTicketKey()
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
@@ -184,7 +200,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			g.refuse(w, r, no)
 			return
 		}
-		a := &admission{guard: g, tenant: tenant}
+		a := &admission{guard: g, tenant: tenant, used: used}
 		defer a.release()
 		ctx := context.WithValue(r.Context(), admissionKey{}, a)
 		if used != nil {
@@ -222,7 +238,8 @@ func (g *Guard) CheckHost(h http.Handler) http.Handler {
 type admission struct {
 	guard  *Guard
 	tenant string
-	bytes  int64 // of the body, which count
+	used   *token // nil if the request needed none
+	bytes  int64  // of the body, which count
 }
 
 type admissionKey struct{}

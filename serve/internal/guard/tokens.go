@@ -36,6 +36,9 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (tenant str
 		}
 		return tenant, nil, nil
 	}
+	if tenant, used, ok := g.checkTicket(r); ok {
+		return tenant, used, nil
+	}
 	no = &refusal{http.StatusUnauthorized, Unauthorized, "the request has no token that is known"}
 	if g.tokens == nil {
 		no.detail = "the request has no header " + TenantHeader + ", or is not from a trusted proxy"
