@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (s *Server) run(q *request) {
 	}
 	release := guard.KeepBody(q.Context())
 	a, err := active.Begin(q.Context(), runs.Request{
-		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header),
+		Key: key, RunID: in.run, Body: body, Agent: q.ids[0], Upstream: upstream, Header: forwarded(q.Header, s.settings.PassCookies),
 	})
 	if err == nil && a.Started {
 		// The run has the body until the agent answers, even if the client leaves.
@@ -78,12 +79,13 @@ func (s *Server) run(q *request) {
 	var refused *proxy.Refused
 	switch {
 	case errors.As(err, &refused) && refused.Status >= http.StatusBadRequest:
-		s.passOn(q, refused)
+		s.passOn(q, refused, a != nil && a.Started)
 		return
 	case err != nil:
 		s.fail(q, err)
 		return
 	}
+	s.passHeaders(q, a.Header(), true)
 	p := response{view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), ends: true}
 	if !a.Known {
 		p.wait, p.empty = true, runs.ErrNoEvents
@@ -99,7 +101,8 @@ const upstreamHeader = "P20export-Upstream"
 const supersededHeader = "P20export-Superseded"
 
 // passOn answers with the status and the body of an agent that refused a request.
-func (s *Server) passOn(q *request, refused *proxy.Refused) {
+func (s *Server) passOn(q *request, refused *proxy.Refused, started bool) {
+	s.passHeaders(q, refused.Header, started)
 	h := q.w.Header()
 	for _, name := range []string{"Content-Type", "Retry-After", "Www-Authenticate"} {
 		if values := refused.Header[name]; len(values) > 0 {
@@ -113,14 +116,52 @@ func (s *Server) passOn(q *request, refused *proxy.Refused) {
 	_, _ = q.w.Write(refused.Body) // the client may have left
 }
 
-// forwarded returns the headers of a request that the agent receives. Cookies and what
-// browsers and proxies add belong to this server. Only browsers can set Sec- headers (WHATWG
-// Fetch §2.2.2). The Caller removes the headers of the connection.
-func forwarded(h http.Header) http.Header {
+// passed are the headers of an agent that a client may need. docs/serve.md lists them.
+var passed = []string{
+	"Content-Language", "Deprecation", "Ratelimit", "Ratelimit-Policy", "Request-Id", "Server-Timing", "Sunset", "Traceparent", "Traceresponse",
+	"X-Correlation-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
+}
+
+// maxPassed limits the bytes of a header of an agent that is passed on.
+const maxPassed = 8 << 10
+
+// passHeaders passes on headers of an agent, before the head is sent. Cookies are only for the
+// client that started the run.
+func (s *Server) passHeaders(q *request, from http.Header, started bool) {
+	h := q.w.Header()
+	pass := func(name string) bool {
+		size := 0
+		for _, value := range from[name] {
+			size += len(value)
+		}
+		if size == 0 || size > maxPassed {
+			return false
+		}
+		h[name] = slices.Clone(from[name])
+		return true
+	}
+	for _, name := range passed {
+		if pass(name) && h.Get("Access-Control-Allow-Origin") != "" {
+			h.Set("Access-Control-Expose-Headers", h.Get("Access-Control-Expose-Headers")+", "+name)
+		}
+	}
+	if s.settings.PassCookies && started {
+		pass("Set-Cookie")
+	}
+}
+
+// forwarded returns the headers of a request that the agent receives. What browsers and proxies
+// add belongs to this server, and so do cookies, unless they are passed. Only browsers can set
+// Sec- headers (WHATWG Fetch §2.2.2). The Caller removes the headers of the connection.
+func forwarded(h http.Header, cookies bool) http.Header {
 	to := h.Clone()
 	for name := range h {
 		switch name := strings.ToLower(name); name {
-		case "cookie", "origin", "referer", "last-event-id", "forwarded", "x-real-ip":
+		case "cookie":
+			if cookies {
+				continue
+			}
+		case "origin", "referer", "last-event-id", "forwarded", "x-real-ip":
 		default:
 			if !strings.HasPrefix(name, "sec-") && !strings.HasPrefix(name, "x-forwarded-") {
 				continue

@@ -29,6 +29,9 @@ type Settings struct {
 	// Policy is what a request does while another run of its thread is active. Empty means
 	// Replace.
 	Policy Policy
+	// PassCookies passes cookies of clients to agents, and those of agents to the clients that
+	// start their runs.
+	PassCookies bool
 	// Guard are the settings of what is checked before a request is served. Its Logger and
 	// Refuse are ignored.
 	Guard GuardSettings

@@ -35,6 +35,7 @@ type serveFlags struct {
 	recording bool // whether --captures is given
 	policy    string
 	runTime   time.Duration
+	cookies   bool
 
 	tokens           string
 	origins, proxies []string
@@ -134,6 +135,7 @@ Standard error has no content of messages and no header values.
 	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
+	flags.BoolVar(&fl.cookies, "pass-cookies", false, "pass cookies of clients to the agents, and those of agents to the clients that start runs")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
 	flags.Var(cli.Duration(&fl.ticketTime), "ticket-ttl", "let a ticket of POST /threads/ID/ticket be used for this `DURATION`")
 	flags.StringVar(&fl.ticketKey, "ticket-key-file", "", "sign tickets with the key in `FILE`, at least 32 random bytes, so that servers with the same file accept each other's (default: a key of this process)")

@@ -105,7 +105,7 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	case fl.proxies != nil && fl.store.tenant != "":
 		return errors.New("give either --tenant or --trusted-proxy: the proxy names the tenant of each request")
 	}
-	for _, name := range []string{"captures", "run-timeout", "thread-policy", "max-runs", "max-tenant-runs", "max-threads", "event-bytes"} {
+	for _, name := range []string{"captures", "run-timeout", "thread-policy", "pass-cookies", "max-runs", "max-tenant-runs", "max-threads", "event-bytes"} {
 		if len(fl.upstreams) == 0 && changed(name) {
 			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run", name)
 		}
@@ -123,6 +123,7 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 	}
 	s = serve.Settings{
 		Policy:        serve.Policy(fl.policy),
+		PassCookies:   fl.cookies,
 		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},
 		ReaderTimeout: fl.readerTime, ReaderBytes: fl.readerBytes,
 		Exchanges: proxy.Settings{Tool: capture.Tool(build.Tool()), Timeout: fl.runTime, MaxExchanges: count(fl.runs), EventBytes: fl.eventBytes},

@@ -61,6 +61,15 @@ func (a *Attachment) Head(ctx context.Context) error {
 	}
 }
 
+// Header returns the header of the agent's response after Head has returned nil. It is nil if
+// the request did not start the run.
+func (a *Attachment) Header() http.Header {
+	if !a.Started {
+		return nil
+	}
+	return a.run.header
+}
+
 const (
 	// finishTime is the time that Begin gives a run whose last event is in the log to end
 	// its stream and to release the lease. A client may know that event and send the next

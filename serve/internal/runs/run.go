@@ -44,6 +44,7 @@ type run struct {
 	head     chan struct{}
 	headOnce sync.Once
 	refusal  error
+	header   http.Header // of the agent's response, if it answers with events
 }
 
 func (r *Runs) newRun(q Request) *run {
@@ -189,7 +190,8 @@ func (x *run) watch(ctx context.Context) {
 }
 
 // Accepted implements proxy.Receiver.
-func (x *run) Accepted(int, http.Header) error {
+func (x *run) Accepted(_ int, header http.Header) error {
+	x.header = header // before others can see it
 	x.answered(nil)
 	return nil
 }
