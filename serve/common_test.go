@@ -249,7 +249,7 @@ func (a *answer) broken() string {
 	return string(text)
 }
 
-// event returns the next event, as its id, a space and its data.
+// event returns the next event, as its id without the check, a space and its data.
 func (a *answer) event() string {
 	a.t.Helper()
 	var id, data string
@@ -263,7 +263,7 @@ func (a *answer) event() string {
 			return id + " " + data
 		}
 		if v, ok := strings.CutPrefix(line, "id: "); ok {
-			id = v
+			id, _, _ = strings.Cut(v, "-")
 		}
 		if v, ok := strings.CutPrefix(line, "data: "); ok {
 			data = v

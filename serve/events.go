@@ -42,11 +42,7 @@ func (s *Server) events(q *request) {
 		return
 	}
 	defer leave()
-	t, ok := s.thread(q, q.key())
-	if !ok {
-		return
-	}
-	if !s.reaches(q, t, place) {
+	if t, ok := s.thread(q, q.key()); !ok || !s.reaches(q, t, place) {
 		return
 	}
 	p.texts = s.hub.Events(q.Context(), q.key(), o)
@@ -68,10 +64,11 @@ func (s *Server) thread(q *request, key store.Key) (t store.Thread, ok bool) {
 	return t, true
 }
 
-// reaches reports whether a thread has a place. If it has not, it refuses the request: the
-// log is another one, or was replaced by an older copy, and the client would miss events.
+// reaches reports whether a thread has a place, or whether the Hub will find that out. If it has
+// not, it refuses the request: the log is another one, or was replaced by an older copy, and the
+// client would miss events.
 func (s *Server) reaches(q *request, t store.Thread, place attach.Cursor) bool {
-	if place.Position <= t.Last {
+	if place.Check != 0 || place.Position <= t.Last {
 		return true
 	}
 	s.refuse(q, InvalidCursor, "the thread ends at position "+strconv.FormatInt(t.Last, 10)+": read it from the beginning")

@@ -22,7 +22,8 @@ type Observer interface {
 	// OrphansClosed is called when runs without an owner were closed.
 	OrphansClosed(n int)
 
-	// ThreadRewound is called when a thread that has readers lost entries in the log.
+	// ThreadRewound is called when a thread that has readers lost entries in the log, or when a
+	// client comes back with the id of a lost one.
 	ThreadRewound()
 
 	// Reading is called when the number of readers of a view changes.

@@ -1,8 +1,10 @@
 package serve_test
 
 import (
+	"log/slog"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,6 +82,63 @@ func TestRewound(t *testing.T) {
 	}
 	exchange("other", "next").text()
 	other.events(2)
+}
+
+// idsIn returns the ids of events.
+func idsIn(text string) (ids []string) {
+	for _, m := range regexp.MustCompile(`(?m)^id: (.+)$`).FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+// A log is rewound and grows again while a client is away. When it comes back with an id of what
+// was lost, it is told to begin again, wherever it comes to, and the operator is told.
+func TestRewoundWhileAway(t *testing.T) {
+	t.Parallel()
+	log, save := rewindable(t)
+	a := newAgent(t)
+	said := &text{}
+	p := start(t, log, a, serve.Settings{Logger: slog.New(slog.NewTextHandler(said, nil))})
+	exchange := func(run string, steps ...int) (ids []string) {
+		c, answer := p.begin(a, "t", run)
+		for _, n := range steps {
+			c.send(step(n))
+		}
+		c.send(finished("t", run))
+		c.end()
+		return idsIn(answer.text())
+	}
+	exchange("kept", 1)
+	restore := save()
+	posted := exchange("lost", 2, 3)
+	const compact = "/threads/t/events?follow=false&view=compact"
+	raw, compacted := idsIn(p.get("/threads/t/events?follow=false").text()), idsIn(p.get(compact).text())
+	restore()
+	now := exchange("again", 2, 3, 4) // the agent sends the same at the same positions
+	same(t, len(raw), 3+4)
+	same(t, len(compacted), 3+4)
+	for i := range raw {
+		for path, id := range map[string]string{"/threads/t/events?follow=false&": raw[i], compact + "&": compacted[i]} {
+			header, after := p.get(path, "Last-Event-ID", id), p.get(path+"after="+id)
+			for _, answer := range []*answer{header, after} {
+				if same(t, answer.status, http.StatusOK); i >= 3 {
+					same(t, answer.broken(), notice)
+				} else if text := answer.text(); !strings.HasSuffix(text, finished("t", "again")+"\n\n") {
+					t.Errorf("after %s, which is not lost: %s", id, text)
+				}
+			}
+		}
+	}
+	same(t, p.post("/agents/a", input("t", "again"), "Last-Event-ID", posted[0]).broken(), notice)
+	same(t, p.post("/agents/a", input("t", "lost"), "Last-Event-ID", posted[0]).broken(), notice)
+	same(t, p.post("/agents/a", input("t", "again"), "Last-Event-ID", now[2]).event(), "11 "+finished("t", "again"))
+	// A position alone does not say what the client has.
+	position, _, _ := strings.Cut(raw[4], "-")
+	same(t, p.get("/threads/t/events?follow=false&after="+position).event(), "9 "+step(3))
+	const told = 4*4 + 2
+	p.seen.until(t, "it is noticed", func() bool { return p.seen.rewound == told })
+	same(t, strings.Count(said.String(), "the log was rewound"), told)
 }
 
 // A run whose beginning is lost ends, and what is left of it is closed. Its thread accepts the

@@ -55,6 +55,10 @@ func (s *Server) run(q *request) {
 		if t, ok := s.thread(q, key); !ok || !s.reaches(q, t, after) {
 			return
 		}
+		if err := s.hub.Verify(q.Context(), key, after); err != nil { // before the run begins again
+			s.stream(q, response{view: Run, texts: func(yield func([]byte, error) bool) { yield(nil, err) }, wait: true}, since)
+			return
+		}
 	}
 	release := guard.KeepBody(q.Context())
 	a, err := active.Begin(q.Context(), runs.Request{

@@ -57,13 +57,13 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 		switch {
 		case err != nil && q.Context().Err() != nil:
 			return
-		case err != nil && !t.began:
+		case err != nil && !t.began && !errors.Is(err, store.ErrRewound):
 			s.fail(q, err)
 			return
 		case errors.Is(err, attach.ErrClosed) && p.endless:
 			return
 		case err != nil:
-			if errors.Is(err, store.ErrRewound) {
+			if errors.Is(err, store.ErrRewound) && (t.began || t.begin()) {
 				t.send([]byte(rewound))
 			}
 			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)

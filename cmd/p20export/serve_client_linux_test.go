@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func newFrames(t *testing.T, response *http.Response) frames {
 	return frames{bufio.NewReader(response.Body), response}
 }
 
-// next returns the next frame as "ID DATA", or "" at the end.
+// next returns the next frame as "ID DATA", without the check of the id, or "" at the end.
 func (f frames) next(t *testing.T) string {
 	t.Helper()
 	var id, data string
@@ -64,12 +65,15 @@ func (f frames) next(t *testing.T) string {
 		case line == "" && data != "":
 			return id + " " + data
 		case strings.HasPrefix(line, "id: "):
-			id = line[len("id: "):]
+			id, _, _ = strings.Cut(line[len("id: "):], "-")
 		case strings.HasPrefix(line, "data: "):
 			data = line[len("data: "):]
 		}
 	}
 }
+
+// checks are in the ids of events. They have the times of arrival.
+var checks = regexp.MustCompile(`(?m)^(id: [0-9.]+)-([0-9a-f]{8})$`)
 
 // want reads frames and compares them.
 func (f frames) want(t *testing.T, want ...string) {

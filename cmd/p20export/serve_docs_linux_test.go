@@ -3,10 +3,13 @@
 package main
 
 import (
+	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +19,8 @@ import (
 
 // TestServeDocs runs the commands of docs/serve.md and compares their output with the
 // document; with -update, it rewrites the document. A command that ends with "&" is a server.
-// It gets a free port instead of the one in the document.
+// It gets a free port instead of the one in the document. Ids have checks that differ from run to
+// run; the document has others, which are numbered.
 func TestServeDocs(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -54,6 +58,13 @@ func TestServeDocs(t *testing.T) {
 		}
 		// Events end with an empty line, and JSON documents without the end of a line.
 		text := strings.TrimSpace(strings.NewReplacer(shown...).Replace(string(out)))
+		for _, m := range checks.FindAllStringSubmatch(text, -1) {
+			if real := "-" + m[2]; !slices.Contains(shown, real) {
+				documented := fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(strconv.Itoa(len(shown)))))
+				used, shown = append(used, documented, real), append(shown, real, documented)
+			}
+		}
+		text = strings.NewReplacer(shown...).Replace(text)
 		if text != "" {
 			text += "\n"
 		}

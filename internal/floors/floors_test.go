@@ -92,7 +92,7 @@ var floors = map[string][]string{
 	"envelope/judge":                         {},
 	"envelope/witness":                       {"envelope/event"},
 	"serve/internal/guard":                   {},
-	"serve/servetest":                        {"store/restore", "store", "envelope/compact", "envelope/reduce", "envelope/sequence", "envelope/judge", "envelope"},
+	"serve/servetest":                        {"store/attach", "store/restore", "store", "envelope/compact", "envelope/reduce", "envelope/sequence", "envelope/judge", "envelope"},
 	"capture/client":                         {"capture/internal/exchange", "capture"},
 	"capture/internal/exchange":              {"capture"},
 	"capture/internal/tarball":               {},

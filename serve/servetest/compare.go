@@ -9,10 +9,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/attach"
 )
 
 // compare compares the log with what the agent sent, and what the readers got with the log.
@@ -133,8 +133,8 @@ func same(frames []frame, entries []*store.Entry) error {
 		if i >= len(entries) {
 			return fmt.Errorf("after all events it got %s %.200q", f.id, f.data)
 		}
-		if e := entries[i]; f.id != strconv.FormatInt(e.Position, 10) || f.data != string(e.Data) {
-			return fmt.Errorf("event %d is %s %.200q, want %d %.200q", i+1, f.id, f.data, e.Position, e.Data)
+		if e := entries[i]; f.id != attach.CursorOf(e).String() || f.data != string(e.Data) {
+			return fmt.Errorf("event %d is %s %.200q, want %s %.200q", i+1, f.id, f.data, attach.CursorOf(e), e.Data)
 		}
 	}
 	if len(frames) < len(entries) {
@@ -182,7 +182,11 @@ func (th *thread) compareCompacted(frames []frame) (runs int, err error) {
 			return 0, fmt.Errorf("run %d has %d compacted events up to position %d, want %d", r.first.Position, n, last, len(want))
 		}
 		for i, f := range frames[:n] {
-			if id := fmt.Sprintf("%d.%d", position, i+1); f.data != want[i] || i < n-1 && f.id != id {
+			id := attach.CursorOf(th.at(last))
+			if i < n-1 {
+				id.Position, id.Compacted = position, int64(i)+1
+			}
+			if f.data != want[i] || f.id != id.String() {
 				return 0, fmt.Errorf("compacted event %s of run %d is %s %.200q, want %.200q", id, r.first.Position, f.id, f.data, want[i])
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/store/attach"
 	"github.com/p20export/p20export/store/restore"
 )
 
@@ -55,6 +56,9 @@ func (t *trial) compareJoin(ctx context.Context, th *thread, frames []frame, pre
 	// A prelude has each event on one line.
 	if frames[0].data != strings.ReplaceAll(string(r.first.Data), "\n", "") {
 		return fmt.Errorf("the prelude at position %d begins with %.200q, want %.200q", position, frames[0].data, r.first.Data)
+	}
+	if want := attach.CursorOf(th.at(position)).String(); frames[prelude].id != want {
+		return fmt.Errorf("the prelude has the id %s, want %s", frames[prelude].id, want)
 	}
 	tail, rest := frames[prelude+1:], after(r.entries, position)
 	if len(tail) > len(rest) {

@@ -17,7 +17,8 @@ func (f frame) position() (position int64, after int, err error) {
 	if f.id == "" {
 		return 0, 0, nil
 	}
-	whole, part, dotted := strings.Cut(f.id, ".")
+	place, _, _ := strings.Cut(f.id, "-")
+	whole, part, dotted := strings.Cut(place, ".")
 	position, err = strconv.ParseInt(whole, 10, 64)
 	if err == nil && dotted {
 		after, err = strconv.Atoi(part)

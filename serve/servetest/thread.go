@@ -32,7 +32,7 @@ func (t *trial) thread(ctx context.Context) (*thread, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := &store.Entry{Position: e.Position, Run: e.Run, Stream: e.Stream, Kind: e.Kind, Type: e.Type, Data: slices.Clone(e.Data)}
+		e := &store.Entry{Position: e.Position, Run: e.Run, Stream: e.Stream, Kind: e.Kind, Type: e.Type, Arrived: e.Arrived, Data: slices.Clone(e.Data)}
 		th.entries = append(th.entries, e)
 		if !visible(e) {
 			continue

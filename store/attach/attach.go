@@ -1,6 +1,7 @@
 // Package attach lets readers follow the threads of a log: the history and then each further
 // event, none missing and none twice. What they get is text/event-stream, whose ids are
-// positions, so that a reader that was interrupted can go on where it stopped.
+// positions, so that a reader that was interrupted can go on where it stopped. An id also has a
+// check of its entry, so that the reader is told if the log went back meanwhile.
 //
 // A Hub has one follower for each thread with readers, however many there are. It encodes an
 // event once, and all readers of the thread share the text. The last part of a thread is in
@@ -42,8 +43,8 @@ type Settings struct {
 	// Delivered, if not nil, is called after a reader that had caught up took a text, with
 	// the time since the log passed on the first event of the text. It must not block.
 	Delivered func(time.Duration)
-	// Rewound, if not nil, is called when all readers of a thread get store.ErrRewound. It must
-	// not block.
+	// Rewound, if not nil, is called when all readers of a thread get store.ErrRewound, or one
+	// that came with a cursor. It must not block.
 	Rewound func(store.Key)
 	// Input says what requests are, for Connect. Empty means restore.Auto.
 	Input restore.Input
@@ -156,8 +157,11 @@ type EventOptions struct {
 // (store.Closing), in order. The thread need not exist yet.
 func (h *Hub) Events(ctx context.Context, key store.Key, o EventOptions) iter.Seq2[[]byte, error] {
 	return h.iterate(ctx, key, func(r *reader) error {
-		if r.position = o.After.Position; o.After.Compacted > 0 && o.View != Compact {
+		if o.After.Compacted > 0 && o.View != Compact {
 			return ErrCursor
+		}
+		if err := r.begin(o.After); err != nil {
+			return err
 		}
 		if !o.Follow {
 			t, err := h.log.Thread(ctx, key)
@@ -170,7 +174,7 @@ func (h *Hub) Events(ctx context.Context, key store.Key, o EventOptions) iter.Se
 			r.until = t.Last
 		}
 		if o.View == Compact {
-			return r.compact(o.After.Compacted)
+			return r.compact(o.After)
 		}
 		for {
 			p, err := r.next()
@@ -182,6 +186,14 @@ func (h *Hub) Events(ctx context.Context, key store.Key, o EventOptions) iter.Se
 			}
 		}
 	})
+}
+
+// Verify returns store.ErrRewound if the log no longer has what a client got at a place. Events
+// does that, too.
+func (h *Hub) Verify(ctx context.Context, key store.Key, after Cursor) (err error) {
+	for _, err = range h.iterate(ctx, key, func(r *reader) error { return r.begin(after) }) {
+	}
+	return err
 }
 
 // Stream returns the events of one stream after a position, until the stream ends. The

@@ -29,7 +29,7 @@ const (
 // never change once it is known, and the compacted form depends on nothing but the run. So
 // the ids of the form always mean the same events.
 type compacted struct {
-	last    int64  // the position of the last event of the run
+	last    Cursor // the id of the last event of the run
 	settled int64  // the position of the entry that ended the run
 	form    frames // empty if the run is sent as it is
 }
@@ -40,12 +40,8 @@ func (c *compacted) size() int {
 
 // compact sends the events of the thread after r.position and then after some events of the
 // compacted form of the run that follows.
-func (r *reader) compact(skip int64) error {
-	if skip > 0 {
-		if err := r.catchUp(); err != nil {
-			return err
-		}
-	}
+func (r *reader) compact(after Cursor) error {
+	skip := after.Compacted
 	for {
 		p, err := r.next()
 		if err != nil {
@@ -53,14 +49,18 @@ func (r *reader) compact(skip int64) error {
 		}
 		first := p.nextRun(0)
 		if skip > 0 && first > 0 {
-			return ErrCursor
+			return r.noForm(after)
 		}
 		if first == 0 {
 			c, err := r.feed.compacted(r.ctx, p.after+1)
 			if err != nil {
 				return err
 			}
-			if skip > 0 && (c == nil || skip >= int64(len(c.form.ends))) {
+			switch {
+			case skip > 0 && (c == nil || after.Check != 0 && after.Check != c.last.Check):
+				c.drop()
+				return r.noForm(after)
+			case skip > 0 && skip >= int64(len(c.form.ends)):
 				c.drop()
 				return ErrCursor
 			}
@@ -69,7 +69,7 @@ func (r *reader) compact(skip int64) error {
 				if err := r.frames(&c.form, int(skip)); err != nil {
 					return err
 				}
-				skip, r.position = 0, c.last
+				skip, r.position = 0, c.last.Position
 				continue
 			}
 			c.drop()
@@ -79,6 +79,14 @@ func (r *reader) compact(skip int64) error {
 			return err
 		}
 	}
+}
+
+// noForm returns the error if no compacted form is at a place, or that of another run.
+func (r *reader) noForm(after Cursor) error {
+	if after.Check != 0 {
+		return r.rewound()
+	}
+	return ErrCursor
 }
 
 // nextRun returns the index of the first RUN_STARTED that is not before an index, or the
@@ -182,7 +190,7 @@ func (f *feed) scan(ctx context.Context, start int64) (c *compacted, isCompact b
 			}
 			switch isEvent := e.end > from; {
 			case isEvent && e.run == start:
-				c.last = at
+				c.last = Cursor{Position: at, Check: e.check}
 				if size += e.end - from; size > maxRunBytes {
 					return c, false, nil
 				}
@@ -225,13 +233,13 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 		return nil
 	})
 	reader := envelope.NewReader()
-	for at := start - 1; at < c.last; {
+	for at := start - 1; at < c.last.Position; {
 		p, _, err := f.page(ctx, at)
 		if err != nil {
 			return err
 		}
 		p.part.drop() // the entries are used at once
-		p = p.to(c.last)
+		p = p.to(c.last.Position)
 		at = p.last()
 		from := p.start
 		for i := range p.entries {
@@ -252,9 +260,9 @@ func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
 		return ignoreFinding(err)
 	}
 	for i, data := range events {
-		id := Cursor{start - 1, int64(i) + 1}
+		id := Cursor{start - 1, int64(i) + 1, c.last.Check}
 		if i == len(events)-1 {
-			id = Cursor{Position: c.last}
+			id = c.last
 		}
 		c.form.add(id.String(), data)
 	}

@@ -65,14 +65,14 @@ func TestCompact(t *testing.T) {
 		"an event after an error":        {entries: append(events("a", append(run[:5:5], failed, state)...), end("a")), want: raw(2, append(run[:5:5], failed, state)...)},
 		"a message that is open":         {entries: append(events("a", started, begin, one, two), end("a")), want: sse("1.1", started, "1.2", begin, 5, both)},
 		"from within the run":            {after: Cursor{Position: 2}, entries: append(events("a", run...), end("a")), want: raw(3, run[1:]...)},
-		"from within the form":           {after: Cursor{1, 3}, entries: append(events("a", run...), end("a")), want: sse("1.4", ended, 7, finished)},
-		"after the last but one":         {after: Cursor{1, 4}, entries: append(events("a", run...), end("a")), want: sse(7, finished)},
+		"from within the form":           {after: Cursor{1, 3, 0}, entries: append(events("a", run...), end("a")), want: sse("1.4", ended, 7, finished)},
+		"after the last but one":         {after: Cursor{1, 4, 0}, entries: append(events("a", run...), end("a")), want: sse(7, finished)},
 		"after the run":                  {after: Cursor{Position: 7}, entries: append(events("a", run...), end("a"), event("b", "x")), want: raw(9, "x")},
-		"beyond the form":                {after: Cursor{1, 5}, entries: append(events("a", run...), end("a")), err: ErrCursor},
-		"the form of a run that is open": {after: Cursor{1, 1}, entries: events("a", run...), err: ErrCursor},
-		"the form of no run":             {after: Cursor{2, 1}, entries: append(events("a", run...), end("a")), err: ErrCursor},
-		"after the end of the thread":    {after: Cursor{100, 1}, entries: append(events("a", run...), end("a"))},
-		"the form of a raw run":          {after: Cursor{1, 1}, entries: append(events("a", started, "{"), end("a")), err: ErrCursor},
+		"beyond the form":                {after: Cursor{1, 5, 0}, entries: append(events("a", run...), end("a")), err: ErrCursor},
+		"the form of a run that is open": {after: Cursor{1, 1, 0}, entries: events("a", run...), err: ErrCursor},
+		"the form of no run":             {after: Cursor{2, 1, 0}, entries: append(events("a", run...), end("a")), err: ErrCursor},
+		"after the end of the thread":    {after: Cursor{100, 1, 0}, entries: append(events("a", run...), end("a"))},
+		"the form of a raw run":          {after: Cursor{1, 1, 0}, entries: append(events("a", started, "{"), end("a")), err: ErrCursor},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +107,7 @@ func TestCompactEndsMeanwhile(t *testing.T) {
 				appendTo(t, log, append(events("a", one, two, ended, finished), end("a"))...)
 				synctest.Wait()
 			}
-			got.Write(text)
+			got.WriteString(plain(string(text)))
 		}
 		if diff := cmp.Diff(sse(1, "x", 2, started, 3, begin), got.String()); diff != "" {
 			t.Error(diff)
@@ -134,14 +134,14 @@ func TestCompactLong(t *testing.T) {
 	defer h.Close()
 	for skip := 0; skip < 102; skip += 7 {
 		var got []frame
-		for text, err := range h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, int64(skip)}}) {
+		for text, err := range h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, int64(skip), 0}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(text) > maxPageBytes {
 				t.Errorf("a text has %d bytes", len(text))
 			}
-			got = append(got, parse(t, text)...)
+			got = append(got, parse(t, []byte(plain(string(text))))...)
 		}
 		if diff := cmp.Diff(want[skip:], got); diff != "" {
 			t.Fatalf("after %d:\n%s", skip, diff)
@@ -215,9 +215,9 @@ func TestCompactBehind(t *testing.T) {
 			read(h.Events(t.Context(), key(), EventOptions{Follow: true}))
 			synctest.Wait()
 			appendTo(t, log, entries[before:]...)
-			r := read(h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, 3}}))
+			r := read(h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, 3, 0}}))
 			gone, cancel := context.WithCancel(t.Context())
-			other := read(h.Events(gone, key(), EventOptions{View: Compact, After: Cursor{0, 3}}))
+			other := read(h.Events(gone, key(), EventOptions{View: Compact, After: Cursor{0, 3, 0}}))
 			synctest.Wait()
 			cancel()
 			synctest.Wait()

@@ -119,13 +119,13 @@ func expected(t *testing.T, entries []store.Entry, started string, position int6
 		for _, data := range prelude {
 			want = append(want, frame{"", string(data)})
 		}
-		want[len(want)-1].ID = fmt.Sprint(position)
+		want[len(want)-1].ID = CursorOf(&entries[position-1]).String()
 		if live.Ended() {
 			return want
 		}
 		for _, e := range entries[position:] {
 			if e.Run == n.Position {
-				if want = append(want, frame{fmt.Sprint(e.Position), string(e.Data)}); isTerminal(e.Type) {
+				if want = append(want, frame{CursorOf(&e).String(), string(e.Data)}); isTerminal(e.Type) {
 					return want
 				}
 			}

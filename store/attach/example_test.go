@@ -37,6 +37,6 @@ func Example() {
 		fmt.Printf("%s", text)
 	}
 	// Output:
-	// id: 2
+	// id: 2-e6d54bfe
 	// data: {"type":"RUN_FINISHED","threadId":"thread-1","runId":"r1"}
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/store"
@@ -18,6 +17,7 @@ type joinable struct {
 	start    int64 // 0 if there is no run to join
 	stream   string
 	position int64
+	check    uint32 // of the entry there
 	prelude  frames
 	ended    bool  // nothing follows the prelude
 	terminal bool  // because the prelude has the last event of the run
@@ -144,8 +144,16 @@ func (f *feed) restore(ctx context.Context, n *lineage.Node) error {
 			return err
 		}
 	}
+	next := joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended}
+	for e, err := range f.log.Read(ctx, f.key, j.known-1) {
+		if err != nil {
+			return err
+		}
+		next.check = checkOf(e)
+		break
+	}
 	j.live = live
-	return j.set(making, joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended})
+	return j.set(making, next)
 }
 
 // isCut reports whether the stream of the last run had ended at the last known position. The
@@ -173,7 +181,7 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 		if err != nil {
 			return err
 		}
-		next.position = e.Position
+		next.position, next.check = e.Position, checkOf(e)
 		switch {
 		case e.Run == next.start:
 			j.live.Entry(e)
@@ -228,13 +236,13 @@ func (j *joiner) set(making *part, next joinable) error {
 	}
 	size := 0
 	for _, data := range events {
-		size += len(data) + len("id: 9223372036854775807\ndata: \n\n")
+		size += len(data) + len("id: 9223372036854775807-01234567\ndata: \n\n")
 	}
 	next.prelude = frames{text: make([]byte, 0, size)}
 	for i, data := range events {
 		id := ""
 		if i == len(events)-1 {
-			id = strconv.FormatInt(next.position, 10)
+			id = Cursor{Position: next.position, Check: next.check}.String()
 		}
 		next.prelude.add(id, data)
 	}

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"strconv"
 	"time"
 	"unsafe"
 
@@ -36,6 +35,7 @@ type entry struct {
 	run    int64
 	stream string
 	kind   kind
+	check  uint32    // see Cursor.Check
 	came   time.Time // when the follower got it; zero if it was loaded
 }
 
@@ -70,10 +70,11 @@ func hasText(e *store.Entry) bool { return e.Kind == store.Event || e.Kind == st
 
 // add adds the next entry.
 func (p *page) add(e *store.Entry, came time.Time) {
-	next := entry{run: e.Run, stream: e.Stream, came: came}
+	id := CursorOf(e)
+	next := entry{run: e.Run, stream: e.Stream, check: id.Check, came: came}
 	switch e.Kind {
 	case store.Event, store.Closing:
-		p.text = capture.AppendSSE(p.text, strconv.FormatInt(e.Position, 10), e.Data)
+		p.text = capture.AppendSSE(p.text, id.String(), e.Data)
 		if isTerminal(e.Type) {
 			next.kind = kindTerminal
 		}

@@ -173,6 +173,36 @@ func (r *reader) join() error {
 	return nil
 }
 
+// begin makes a place that of the reader. The error is store.ErrRewound if the log has something
+// else there than the client got.
+func (r *reader) begin(c Cursor) error {
+	r.position = c.Position
+	if c.Compacted == 0 && c.Check == 0 {
+		return nil
+	}
+	if err := r.catchUp(); err != nil || c.Check == 0 {
+		return err
+	}
+	at := c.Position
+	if c.Compacted > 0 {
+		at++ // compact compares the run that begins there
+	}
+	p, missing, err := r.feed.page(r.ctx, at-1)
+	p.part.drop() // the entry is used at once
+	if err == nil && (missing != nil || c.Compacted == 0 && p.entries[0].check != c.Check) {
+		err = r.rewound()
+	}
+	return err
+}
+
+// rewound returns store.ErrRewound for a reader whose client got something else at its place.
+func (r *reader) rewound() error {
+	if r.hub.settings.Rewound != nil {
+		r.hub.settings.Rewound(r.key)
+	}
+	return store.ErrRewound
+}
+
 // catchUp waits until the follower has what the log has now. Another process may have sent
 // the client of the reader what the follower of this one does not have yet.
 func (r *reader) catchUp() error {

@@ -359,7 +359,7 @@ func isEvent(e *store.Entry) bool { return e.Kind == store.Event || e.Kind == st
 func rawFrames(entries []store.Entry, stream string) (frames []frame) {
 	for _, e := range entries {
 		if isEvent(&e) && (stream == "" || e.Stream == stream) {
-			frames = append(frames, frame{fmt.Sprint(e.Position), string(e.Data)})
+			frames = append(frames, frame{CursorOf(&e).String(), string(e.Data)})
 		}
 	}
 	return frames
@@ -433,11 +433,11 @@ func compactedForms(t *testing.T, log store.Log) map[int64]form {
 		}
 		f := form{last: run.Last}
 		for i, data := range events {
-			id := fmt.Sprintf("%d.%d", run.Start-1, i+1)
-			if i == len(events)-1 {
-				id = fmt.Sprint(run.Last)
+			id, last := Cursor{run.Start - 1, int64(i) + 1, 0}, CursorOf(&entries[run.Last-1])
+			if id.Check = last.Check; i == len(events)-1 {
+				id = last
 			}
-			f.frames = append(f.frames, frame{id, string(data)})
+			f.frames = append(f.frames, frame{id.String(), string(data)})
 		}
 		forms[run.Start] = f
 	}
@@ -452,7 +452,7 @@ func compactFrames(entries []store.Entry, forms map[int64]form, got []frame, all
 		if !isEvent(e) {
 			continue
 		}
-		raw := frame{fmt.Sprint(e.Position), string(e.Data)}
+		raw := frame{CursorOf(e).String(), string(e.Data)}
 		if f, ok := forms[e.Position]; ok && (all || len(want) < len(got) && got[len(want)] != raw) {
 			want = append(want, f.frames...)
 			i = f.last - 1

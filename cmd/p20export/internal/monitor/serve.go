@@ -74,7 +74,7 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		appendTime:   newHistogram("p20export_serve_append_seconds", "Time of an append to the log, until the entries are durable.", appendBuckets),
 		appendErrors: newCounter("p20export_serve_append_errors_total", "Appends to the log that failed. They are tried again."),
 		orphans:      newCounter("p20export_serve_orphans_closed_total", "Runs that this process closed because their process no longer runs."),
-		rewound:      newCounter("p20export_serve_threads_rewound_total", "Followed threads that lost entries in the log."),
+		rewound:      newCounter("p20export_serve_threads_rewound_total", "Followed threads that lost entries in the log, and clients that came back with the id of a lost one."),
 		readers:      newGaugeVec("p20export_serve_readers", "Clients that read events, by what they read.", "view"),
 		joinTime:     newHistogramVec("p20export_serve_join_seconds", "Time from the request of a reader until its first bytes.", joinBuckets, "view"),
 		delivery:     newHistogram("p20export_serve_delivery_seconds", "Time from receiving events from the log until a reader takes them.", deliveryBuckets),
