@@ -13,6 +13,7 @@ type eventLog struct {
 	entries  *prometheus.CounterVec
 	captures *prometheus.CounterVec
 	errors   prometheus.Counter
+	rewound  prometheus.Counter
 	notLive  prometheus.Counter
 	queue    prometheus.Gauge
 	behind   atomic.Pointer[func() (int, time.Duration)]
@@ -24,10 +25,11 @@ func newEventLog(registry *prometheus.Registry) *eventLog {
 		entries:  newCounterVec("p20export_event_log_entries_total", "Entries appended to the event log: live, or from closed captures.", "from"),
 		captures: newCounterVec("p20export_event_log_captures_total", "Closed captures compared with the event log, by result: complete, none (nothing to append) or failed.", "result"),
 		errors:   newCounter("p20export_event_log_errors_total", "Failures to read or write the event log."),
+		rewound:  newCounter("p20export_event_log_rewound_total", "Threads that lost entries in the event log."),
 		notLive:  newCounter("p20export_event_log_not_live_total", "Exchanges whose events could not all be appended while they arrived."),
 		queue:    newGauge("p20export_event_log_queue_bytes", "Bytes of events that wait to be appended to the event log."),
 	}
-	registry.MustRegister(l.entries, l.captures, l.errors, l.notLive, l.queue,
+	registry.MustRegister(l.entries, l.captures, l.errors, l.rewound, l.notLive, l.queue,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "p20export_event_log_backlog",
 			Help: "Closed captures that are known to wait for the event log, up to 1001.",
@@ -61,6 +63,9 @@ func (l *eventLog) LogAppended(n int, live bool) {
 
 // LogFailed counts a failure to read or write the event log.
 func (l *eventLog) LogFailed() { l.errors.Inc() }
+
+// LogRewound counts a thread that lost entries.
+func (l *eventLog) LogRewound() { l.rewound.Inc() }
 
 // Logged counts the result for a closed capture.
 func (l *eventLog) Logged(result string) { l.captures.WithLabelValues(result).Inc() }

@@ -42,6 +42,7 @@ func TestMetrics(t *testing.T) {
 	m.LogAppended(1, false)
 	m.Logged("complete")
 	m.LogFailed()
+	m.LogRewound()
 	m.NotLive()
 	m.LogQueued(300)
 	m.LogQueued(-100)
@@ -58,6 +59,7 @@ func TestMetrics(t *testing.T) {
 		`p20export_event_log_errors_total 1`,
 		`p20export_event_log_not_live_total 1`,
 		`p20export_event_log_queue_bytes 200`,
+		`p20export_event_log_rewound_total 1`,
 		`p20export_events_total 9`,
 		`p20export_exchanges_open 1`,
 		`p20export_exchanges_total{end="eof",recorded="failed"} 1`,

@@ -63,6 +63,16 @@ func (b *backlog) add(name string) {
 	}
 }
 
+// all adds all closed captures of the store.
+func (b *backlog) all() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.missed {
+		b.since = time.Now()
+	}
+	b.missed, b.from = true, ""
+}
+
 // again adds a capture that next returned. It is to be tried again after a time.
 func (b *backlog) again(p *pending, pause time.Duration) {
 	b.mu.Lock()

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/transfer"
 )
 
@@ -177,6 +179,9 @@ func (f *live) run(request event) {
 		began := time.Now()
 		err := f.append(queue)
 		f.logger.freeSlot(time.Since(began))
+		if parts := f.stream.Parts(); len(parts) > 0 && errors.Is(err, store.ErrRewound) {
+			f.logger.rewound(store.Key{Tenant: f.logger.tenant, Thread: parts[len(parts)-1].Thread})
+		}
 		if err != nil {
 			f.giveUp()
 			return

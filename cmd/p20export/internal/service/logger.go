@@ -40,6 +40,8 @@ type LogObserver interface {
 	LogAppended(n int, live bool)
 	// LogFailed is called when the event log could not be read or written.
 	LogFailed()
+	// LogRewound is called when a thread of the event log has lost entries.
+	LogRewound()
 	// Logged is called with the result for a closed capture, unless the event log had all
 	// of it before. A capture that cannot be read counts again when it is tried again.
 	Logged(result string)
@@ -74,6 +76,8 @@ type Logger struct {
 	live    map[string]*live
 	failing bool      // whether the log says that the event log cannot be used
 	failed  time.Time // the last time that it could not be used
+	// known has the last positions that the event log has had, of up to maxKnown threads.
+	known map[store.Key]int64
 
 	slots   chan struct{} // of live appends
 	wake    chan struct{} // something was added
@@ -108,7 +112,7 @@ const (
 func NewLogger(captures *Store, events store.Log, tenant string, log *slog.Logger, o LogObserver) *Logger {
 	l := &Logger{
 		captures: captures, events: events, tenant: tenant, log: log, observer: o,
-		backlog: newBacklog(captures, log), live: make(map[string]*live),
+		backlog: newBacklog(captures, log), live: make(map[string]*live), known: make(map[store.Key]int64),
 		slots: make(chan struct{}, liveSlots), wake: make(chan struct{}, 1), last: make(chan struct{}), ended: make(chan struct{}),
 		pause: firstPause, timeout: callTimeout, grace: finishTime, maxLive: maxLiveBytes,
 	}
@@ -119,6 +123,11 @@ func NewLogger(captures *Store, events store.Log, tenant string, log *slog.Logge
 // Add adds a closed capture. It never blocks. After Finish it may have no effect.
 func (l *Logger) Add(name string) {
 	l.backlog.add(name)
+	l.awake()
+}
+
+// awake makes the Logger look at the backlog.
+func (l *Logger) awake() {
 	select {
 	case l.wake <- struct{}{}:
 	default:

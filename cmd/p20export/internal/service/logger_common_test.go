@@ -32,6 +32,7 @@ func (s *seen) count(what string, n int) {
 
 func (s *seen) LogAppended(n int, live bool) { s.count(fmt.Sprint("appended live=", live), n) }
 func (s *seen) LogFailed()                   { s.count("errors", 1) }
+func (s *seen) LogRewound()                  { s.count("rewound", 1) }
 func (s *seen) NotLive()                     { s.count("not live", 1) }
 func (s *seen) LogQueued(delta int)          { s.count("queued", delta) }
 

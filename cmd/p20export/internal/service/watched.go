@@ -60,6 +60,7 @@ func (w *watched) Append(ctx context.Context, key store.Key, after int64, entrie
 		return err
 	})
 	if err == nil {
+		w.logger.has(key, last)
 		w.logger.available(began)
 		w.logger.observer.LogAppended(len(entries), w.live)
 	}
@@ -68,10 +69,14 @@ func (w *watched) Append(ctx context.Context, key store.Key, after int64, entrie
 
 // Thread implements store.Log.
 func (w *watched) Thread(ctx context.Context, key store.Key) (t store.Thread, err error) {
+	had := w.logger.had(key) // first: the log has at least as much
 	err = w.call(ctx, func(ctx context.Context) (err error) {
 		t, err = w.Log.Thread(ctx, key)
 		return err
 	})
+	if t.Last < had && (err == nil || errors.Is(err, store.ErrNoThread)) {
+		w.logger.rewound(key)
+	}
 	return t, err
 }
 
@@ -111,6 +116,42 @@ func (l *Logger) unavailable(err error) {
 		l.log.Error("the event log cannot be used; captures are appended when it can be used again",
 			"error", strings.Join(strings.Fields(err.Error()), " ")) // that of a connection can have several lines
 	}
+}
+
+// maxKnown is the number of threads whose last position is known.
+const maxKnown = 10_000
+
+// has notes that the event log has a thread up to a position.
+func (l *Logger) has(key store.Key, last int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.known) >= maxKnown {
+		clear(l.known)
+	}
+	l.known[key] = max(l.known[key], last)
+}
+
+// had returns a position up to which the event log had a thread, or 0.
+func (l *Logger) had(key store.Key) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[key]
+}
+
+// rewound notes that a thread of the event log has lost entries. Others may have, too, so all
+// captures are compared with it again.
+func (l *Logger) rewound(key store.Key) {
+	l.mu.Lock()
+	_, had := l.known[key]
+	delete(l.known, key)
+	l.mu.Unlock()
+	if !had {
+		return // it was noticed before
+	}
+	l.observer.LogRewound()
+	l.log.Error("the event log was rewound: it is an older copy, or its server lost the last transactions; all captures are compared with it again", "thread", key.Thread)
+	l.backlog.all()
+	l.awake()
 }
 
 // available notes that something was appended. If that began before the last failure, it
