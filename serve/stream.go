@@ -65,6 +65,8 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 		case err != nil:
 			if errors.Is(err, store.ErrRewound) && (t.began || t.begin()) {
 				t.send([]byte(rewound))
+			} else if _, known := refusalOf(err); !known {
+				s.warn(err)
 			}
 			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)
 			panic(http.ErrAbortHandler)

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/internal/sqlstore"
@@ -68,20 +71,41 @@ func (d *database) setUp(ctx context.Context, empty bool) error {
 	return db.Close()
 }
 
+// A connector opens the connections of a pool. None is used that leads to a file that has replaced
+// the one that was opened: the last one to close would move the write-ahead log of the old file to it.
+type connector struct {
+	driver   sqlite.Driver
+	database *database
+	dsn      string
+}
+
+func (c *connector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	if moved := c.database.check(); moved != nil {
+		if err == nil {
+			conn.Close()
+		}
+		return nil, moved
+	}
+	return conn, err
+}
+
+func (c *connector) Driver() driver.Driver { return &c.driver }
+
+// pool returns a pool of connections that run the given pragmas first.
+func (d *database) pool(pragmas ...string) *sql.DB {
+	return sql.OpenDB(&connector{database: d, dsn: d.access.dsn(d.path, pragmas...)})
+}
+
 // connect opens the connections.
 func (d *database) connect(ctx context.Context) (err error) {
-	if d.read, err = sql.Open("sqlite", d.access.dsn(d.path, busy(maxWait), "query_only(1)")); err != nil {
-		return err
-	}
+	d.read = d.pool(busy(maxWait), "query_only(1)")
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
 	if d.access != readWrite {
 		return nil
 	}
-	d.write, err = sql.Open("sqlite", d.access.dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB)))
-	if err != nil {
-		return errors.Join(err, d.read.Close())
-	}
+	d.write = d.pool(busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB))
 	d.write.SetMaxOpenConns(1)
 	if err := d.prepare(ctx); err != nil {
 		return errors.Join(err, d.disconnect())
@@ -151,13 +175,10 @@ func (d *database) close() error {
 	return errors.Join(d.disconnect(), d.claim.release())
 }
 
-// check implements sqlstore.Dialect.Check.
-func (d *database) check() error { return d.identity.check() }
-
-// still implements sqlstore.Dialect.Still.
-func (d *database) still() error {
-	if d.access != readAlone {
-		return nil
+// check implements sqlstore.Dialect.Check and Still.
+func (d *database) check() error {
+	if d.identity == nil {
+		return nil // it is being opened
 	}
 	return d.identity.check()
 }
@@ -227,14 +248,14 @@ func (d *database) watch(ctx context.Context, wake func(store.Key)) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for seen, others := int64(-1), int64(-1); ; {
-		if err := d.still(); err != nil {
+		if err := d.check(); err != nil {
 			return err
 		}
 		wait := pollEvery
 		var now int64
 		// A context that can be cancelled would cost a goroutine each time.
 		if err := version.QueryRowContext(context.WithoutCancel(ctx)).Scan(&now); err != nil {
-			return err
+			return cmp.Or(d.check(), err)
 		}
 		if now != seen {
 			seen = now

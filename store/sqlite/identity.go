@@ -36,7 +36,7 @@ func identify(path string, a access) (*identity, error) {
 func (i *identity) check() error {
 	file, err := os.Stat(i.path)
 	if err != nil || !os.SameFile(file, i.file) {
-		return fmt.Errorf("%s is not the file that was opened: put that file back, or restart p20export", finding.Escape(i.path))
+		return fmt.Errorf("%[1]s is not the file that was opened: put that file back, or stop p20export, remove %[1]s-wal and %[1]s-shm, and start it again", finding.Escape(i.path))
 	}
 	if i.alone {
 		return i.unchanged(file)

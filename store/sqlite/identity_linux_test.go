@@ -1,13 +1,17 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit/sqlitetest"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/sqlite"
 )
@@ -101,6 +105,89 @@ func TestSQLiteRemovedWAL(t *testing.T) {
 			}
 			appendOne(t, again, 1)
 		})
+	}
+}
+
+// A file that was replaced, or is away, is noticed by who reads and who waits for more.
+func TestSQLiteReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
+	log := openLog(t, path)
+	appendOne(t, log, 0)
+	replace := sqlitetest.Replace(t, path)
+	appendOne(t, log, 1)
+	for name, change := range map[string]func() (undo func()){
+		"away": func() func() {
+			rename(t, path, path+".away")
+			return func() { rename(t, path+".away", path) }
+		},
+		"replaced": func() func() {
+			if err := os.Link(path, path+".old"); err != nil {
+				t.Fatal(err)
+			}
+			replace()
+			return func() { rename(t, path+".old", path) }
+		},
+	} {
+		follow, stop := iter.Pull2(log.Follow(t.Context(), store.Key{Thread: "t"}, 0))
+		for range 2 {
+			if _, err, _ := follow(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		undo := change()
+		_, err, _ := follow()
+		wantError(t, err, "is not the file that was opened")
+		stop()
+		_, err = log.Thread(t.Context(), store.Key{Thread: "t"})
+		wantError(t, err, "is not the file that was opened")
+		for _, err := range log.Read(t.Context(), store.Key{Thread: "t"}, 0) {
+			wantError(t, err, "is not the file that was opened")
+		}
+		undo()
+		if th, err := log.Thread(t.Context(), store.Key{Thread: "t"}); err != nil || th.Last != 2 {
+			t.Errorf("%s, and back: %+v, %v", name, th, err)
+		}
+	}
+}
+
+// Nothing of a log gets into a file that replaces it, however many read at that time and close the
+// log then.
+func TestSQLiteReplacement(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
+	log := openLog(t, path)
+	replace := sqlitetest.Replace(t, path)
+	for n := range int64(50) {
+		appendOne(t, log, n)
+	}
+	replace()
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	for range 200 {
+		reading.Go(func() {
+			for range 20 {
+				_, err := log.Thread(t.Context(), store.Key{Thread: "t"})
+				wantError(t, err, "is not the file that was opened")
+			}
+		})
+	}
+	reading.Wait()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the new file was changed: %v", err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
 	}
 }
 

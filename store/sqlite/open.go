@@ -3,7 +3,7 @@
 // The file has a write-ahead log next to it while it is open, whose name ends in -wal, and
 // an index of that in shared memory, whose name ends in -shm. Several processes of one
 // machine can use the file at the same time. It must not be on a network file system. While it
-// is open, it must not be moved or replaced, and the other two must not be removed: appends then
+// is open, it must not be moved or replaced, and the other two must not be removed: all calls then
 // fail, and what was appended before is moved to the file by Close. A file with several names is
 // refused, and on Linux one that is open at another path. VACUUM INTO copies it (with SQLite's own program, for example).
 //
@@ -200,6 +200,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check, Still: d.still,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check, Still: d.check,
 	}
 }

@@ -50,8 +50,9 @@ type Dialect struct {
 	Size func(ctx context.Context) (int64, error)
 	// Check returns an error if the log no longer is where it was opened. It may be nil.
 	Check func() error
-	// Still returns an error if what was just read may be wrong, because another program wrote
-	// to a database that was opened without locks. It may be nil.
+	// Still returns an error if what was just read may be wrong, because the log no longer is
+	// where it was opened, or because another program wrote to a database that was opened
+	// without locks. It may be nil.
 	Still func() error
 	// Explain says what an error of the database means and what to do.
 	Explain func(err error) error

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -116,12 +117,12 @@ func (l *Log) ready(key store.Key) error {
 	return nil
 }
 
-// still returns an error if what was just read without one may be wrong.
+// still returns an error if what was just read, with an error or without, may be wrong.
 func (l *Log) still(err error) error {
-	if err != nil || l.dialect.Still == nil {
+	if l.dialect.Still == nil {
 		return err
 	}
-	return l.dialect.Still()
+	return cmp.Or(l.dialect.Still(), err)
 }
 
 // explain explains an error of the database. Errors of package store stay as they are.

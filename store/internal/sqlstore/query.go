@@ -286,7 +286,7 @@ func pages[T any](l *Log, ctx context.Context, what string, several bool, invali
 func load[T any](l *Log, ctx context.Context, query string, args []any, scan func(func(...any) error) (T, error)) ([]T, error) {
 	rows, err := l.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return nil, l.still(err)
 	}
 	defer rows.Close()
 	var page []T

@@ -53,15 +53,15 @@ func (l *Log) find(ctx context.Context, key store.Key) (found, error) {
 	}
 	var f found
 	var deleted sql.NullInt64
-	err := l.db.QueryRowContext(ctx, `SELECT id, last, bytes, updated_at, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
-		key.Tenant, key.Thread).Scan(&f.id, &f.last, &f.bytes, &f.updated, &deleted)
+	err := l.still(l.db.QueryRowContext(ctx, `SELECT id, last, bytes, updated_at, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
+		key.Tenant, key.Thread).Scan(&f.id, &f.last, &f.bytes, &f.updated, &deleted))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return f, store.ErrNoThread
 	case err == nil && deleted.Valid:
 		return f, store.ErrDeleted
 	}
-	return f, l.explain(l.still(err))
+	return f, l.explain(err)
 }
 
 // reader reads the entries of a thread.
