@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/internal/testkit"
@@ -246,7 +245,7 @@ func (s *supersedeTrial) compare(list []store.Entry) map[string]int {
 		case e.Kind == store.Input && active == "":
 			var o struct{ run string }
 			o.run = strings.SplitN(strings.SplitN(string(e.Data), `"runId":"`, 2)[1], `"`, 2)[0]
-			active, run, sent, checker = e.Stream, o.run, 0, sequence.New(sequence.Options{Protocol: event.Auto})
+			active, run, sent, checker = e.Stream, o.run, 0, sequence.New(sequence.Options{Client: true})
 			continue
 		case e.Stream != active || e.Kind == store.Input:
 			s.t.Fatalf("position %d: two runs are active", e.Position)
@@ -324,7 +323,7 @@ func (s *supersedeTrial) join(r *rand.Rand) {
 	for final := int64(0); ; {
 		known := final > 0
 		final = s.done()
-		checker := sequence.New(sequence.Options{Protocol: event.Auto})
+		checker := sequence.New(sequence.Options{Client: true})
 		last := int64(0)
 		complete := s.frames(http.MethodPost, "/threads/t/connect", r, func(id int64, data string) bool {
 			s.check(checker, []byte(data))
@@ -375,7 +374,8 @@ func (s *supersedeTrial) frames(method, path string, r *rand.Rand, got func(id i
 		}
 		line = strings.TrimSuffix(line, "\n")
 		if text, ok := strings.CutPrefix(line, "id: "); ok {
-			id, _ = strconv.ParseInt(text, 10, 64)
+			number, _, _ := strings.Cut(text, "-") // the position is followed by a check
+			id, _ = strconv.ParseInt(number, 10, 64)
 		}
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			if !got(id, data) {

@@ -33,7 +33,7 @@ func (fl *lintFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&fl.failOn, "fail-on", "", "exit with status 1 if a finding is an `error|warning|info`, or worse (default error)")
 	flags.StringArrayVar(&fl.rules, "rule", nil, "`RULE=SEVERITY`: the findings of this rule, such as G15, are error, warning or info (repeatable)")
 	flags.StringArrayVar(&fl.off, "off", nil, "do not report the findings of this `RULE` (repeatable)")
-	flags.StringSliceVar(&fl.require, "require", nil, "`FEATURE,...` that each capture has to exercise; docs/lint.md lists them (repeatable)")
+	flags.StringSliceVar(&fl.require, "require", nil, "the `FEATURES` that each capture has to exercise, with commas between; docs/lint.md lists them (repeatable)")
 	flags.StringVar(&fl.config, "config", "", "read the settings from `FILE` instead of lint.json")
 	flags.BoolVar(&fl.group, "group", false, "list each rule once, with its findings in all captures")
 	flags.StringVar(&fl.origin, "origin", "", "with a URL: check that a browser gives the response to pages of `ORIGIN`, such as https://app.example")

@@ -133,7 +133,8 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 			return fmt.Errorf("%s: after %d events: %w", url, r.Events, err)
 		}
 		if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
-			whole, _, _ := bytes.Cut(bytes.TrimSpace(id), []byte(".")) // the view compact has more ids
+			place, _, _ := bytes.Cut(bytes.TrimSpace(id), []byte("-")) // the position is followed by a check
+			whole, _, _ := bytes.Cut(place, []byte("."))               // the view compact has more ids
 			if position, err = strconv.ParseInt(string(whole), 10, 64); err != nil {
 				return err
 			}
