@@ -25,10 +25,11 @@ type Sentence struct {
 	Page string `json:"page"`
 	// Section is the heading above the sentence.
 	Section string `json:"section"`
-	// Level is the key word of the sentence, and Number counts the key words of that level
-	// in the section, from 1. For a Statement, it counts the sentences.
-	Level  Level `json:"level"`
-	Number int   `json:"number"`
+	// Level is the key word of the sentence.
+	Level Level `json:"level"`
+	// Number counts the key words of that level in the section, from 1. For a Statement,
+	// it counts the sentences.
+	Number int `json:"number"`
 }
 
 // String returns the place, such as "events/lifecycle, The run, MUST 1".

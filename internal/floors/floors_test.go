@@ -74,7 +74,7 @@ var floors = map[string][]string{
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},
 	"serve":                                  {"serve/internal/guard", "serve/internal/runs", "store/attach", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
 	"store/attach":                           {"store/restore", "store", "envelope/compact", "envelope/sequence", "envelope/lineage", "envelope/reduce", "envelope", "capture"},
-	"serve/internal/runs":                    {"store/attach", "store/transfer", "store", "capture/proxy", "capture", "envelope"},
+	"serve/internal/runs":                    {"store/attach", "store/transfer", "store", "capture/proxy", "capture", "envelope/sequence", "envelope/event", "envelope"},
 	"store/storetest":                        {"store"},
 	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store/internal/leases", "store"},
 	"store/postgres":                         {"store/internal/sqlstore", "store"},

@@ -54,7 +54,7 @@ func (g *Guard) Ticket(ctx context.Context, thread string) (ticket string, expir
 // ticketMAC authenticates what a ticket stands for. Each part has its length before it.
 func (g *Guard) ticketMAC(expires []byte, tenant, thread string, hash []byte) []byte {
 	mac := hmac.New(sha256.New, g.settings.TicketKey)
-	for _, part := range [][]byte{[]byte("p20export ticket 1"), expires, []byte(tenant), []byte(thread), hash} {
+	for _, part := range [][]byte{[]byte("p20export.ticket.1"), expires, []byte(tenant), []byte(thread), hash} {
 		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		mac.Write(part)
 	}
