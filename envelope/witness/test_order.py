@@ -256,9 +256,9 @@ class Serve(unittest.TestCase):
     def test_rows(self):
         ask = [json.dumps({"protocol": "1.1", "events": [json.dumps(started()), json.dumps(end)]}) + "\n"
                for end in (finished(), RAW)]
-        told = io.StringIO()
-        self.assertEqual(serve(ask, told), 0)
-        rows = [json.loads(line) for line in told.getvalue().splitlines()]
+        out = io.StringIO()
+        self.assertEqual(serve(ask, out), 0)
+        rows = [json.loads(line) for line in out.getvalue().splitlines()]
         self.assertEqual([answer["truncated"] for answer in rows], [False, True])
 
 

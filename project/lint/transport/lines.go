@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// checkLines reports the first line of an event stream that is no field that the standard
+// checkLines reports the first line of an event stream that is not a field that the standard
 // defines (WHATWG HTML §9.2.6), and how many there are. The last line of the head may be cut.
 func checkLines(head []byte) *finding.Finding {
 	var first *finding.Finding
