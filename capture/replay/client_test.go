@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,18 +77,23 @@ func TestClientReplayIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := 0
+	runs, users := 0, 0
 	for _, f := range found {
 		r, err := New(t.Context(), f.Path, Settings{RequestIDs: true, Log: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := r.all[0]
-		input := withIDs(t, testkit.Read(t, filepath.Join(f.Path, capture.RequestName)))
+		request := testkit.Read(t, filepath.Join(f.Path, capture.RequestName))
+		input := withIDs(t, request)
 		want := j.Receive(judge.Response{Status: c.status, ContentType: c.header.Get("Content-Type"), Body: testkit.Read(t, c.response), Broken: c.end != capture.EndEOF}, input)
 		server := httptest.NewServer(r)
 		got := j.Post(server.URL, input)
 		server.Close()
+		if messages := withUserIDs(t, want.Messages, request); messages != want.Messages {
+			want.Messages = messages
+			users++
+		}
 		differs := got.Messages != want.Messages || got.State != want.State || len(got.Events) != len(want.Events)
 		if c.end != capture.EndEOF {
 			differs = len(got.Events) > len(want.Events) // see TestClientReplay
@@ -108,9 +114,50 @@ func TestClientReplayIDs(t *testing.T) {
 			}
 		}
 	}
-	if runs < 200 {
-		t.Errorf("only %d runs were seen", runs)
+	if runs < 200 || users == 0 {
+		t.Errorf("only %d runs and %d captures with other ids of user messages were seen", runs, users)
 	}
+}
+
+// withUserIDs returns messages of a recorded response in which user messages have the ids
+// that the request gives to those of the same text, up to the first message that the request
+// does not have. No two user messages of a capture have the same text.
+func withUserIDs(t *testing.T, messages string, request []byte) string {
+	t.Helper()
+	if messages == "" {
+		return "" // the run failed
+	}
+	type message struct {
+		ID, Role string
+		Content  any
+	}
+	text := func(m message) string {
+		s, _ := m.Content.(string)
+		parts, _ := m.Content.([]any)
+		for _, part := range parts {
+			of, _ := part.(map[string]any)["text"].(string)
+			s += of
+		}
+		return s
+	}
+	var input struct{ Messages []message }
+	if err := json.Unmarshal(request, &input); err != nil {
+		t.Fatal(err)
+	}
+	var recorded []message
+	if err := json.Unmarshal([]byte(messages), &recorded); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range recorded {
+		known := slices.IndexFunc(input.Messages, func(in message) bool {
+			return in.ID == m.ID || in.Role == "user" && m.Role == "user" && text(in) == text(m)
+		})
+		if known < 0 {
+			break
+		}
+		messages = strings.ReplaceAll(messages, `{"id":"`+m.ID+`",`, `{"id":"`+input.Messages[known].ID+`",`)
+	}
+	return messages
 }
 
 // checkBroken checks that a response has all bytes of a file before its connection breaks.

@@ -18,8 +18,15 @@ import (
 // place is the place of an id in a decoded response: that of a JSON string with its quotes.
 type place struct {
 	start, end int64
-	run        bool     // a run id, not a thread id
-	user       *userKey // if not nil, that of a user message whose id it is
+	run        bool    // a run id, not a thread id
+	user       *userID // if not nil, that of a user message
+}
+
+// userID is the id of a user message in a list of messages.
+type userID struct {
+	key    userKey
+	first  bool     // of its list
+	others []string // the ids of the other messages between it and the last user message
 }
 
 // maxPlaces limits the number of places that are kept for one capture. Each run has about
@@ -177,9 +184,11 @@ func (s *search) event(data []byte) {
 
 // takeUsers adds the places of the ids of user messages.
 func (s *search) takeUsers(messages strictjson.Value) {
-	eachUser(messages, func(key userKey, id strictjson.Value) {
+	first := true
+	eachUser(messages, func(key userKey, id strictjson.Value, others []string) {
 		start := int64(id.Start)
-		s.places = append(s.places, place{start: start, end: start + int64(len(id.Raw)), user: &key})
+		s.places = append(s.places, place{start: start, end: start + int64(len(id.Raw)), user: &userID{key, first, others}})
+		first = false
 	})
 }
 
@@ -304,11 +313,19 @@ type editor struct {
 }
 
 // newEditor returns an editor that replaces the ids at places in r with those of a request.
+// In a list of messages it replaces the ids of user messages up to the first message that the
+// request does not have. A client keeps the messages it has where they are and puts the others
+// behind them, so it would show a user message that it has before an earlier one that it has not.
 func newEditor(r io.Reader, places []place, in *input) *editor {
-	unknown := func(p place) bool { return p.user != nil && in.users[*p.user] == nil }
-	if slices.ContainsFunc(places, unknown) {
-		places = slices.DeleteFunc(slices.Clone(places), unknown)
-	}
+	unknown := false // a message of the list is
+	places = slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		if p.user == nil {
+			return false
+		}
+		unknown = unknown && !p.user.first || in.users[p.user.key] == nil ||
+			slices.ContainsFunc(p.user.others, func(id string) bool { return !in.ids[id] })
+		return unknown
+	})
 	return &editor{r: r, places: places, in: in, from: make([]byte, bufferBytes)}
 }
 
@@ -344,7 +361,7 @@ func (e *editor) edit(out, p []byte) []byte {
 			id := e.in.threadID.Raw
 			switch {
 			case next.user != nil:
-				id = e.in.users[*next.user]
+				id = e.in.users[next.user.key]
 			case next.run:
 				id = e.in.runID.Raw
 			}

@@ -80,7 +80,7 @@ func TestRequestIDs(t *testing.T) {
 // The ids of user messages are replaced by those of the request's messages with the same text,
 // in order. Others stay.
 func TestRequestUserIDs(t *testing.T) {
-	const request = `{"threadId":"T","runId":"R","messages":[{"id":"A","role":"user","content":"hi"},{"id":"B","role":"assistant","content":"hi"},` +
+	const request = `{"threadId":"T","runId":"R","messages":[{"id":"A","role":"user","content":"hi"},{"id":"a","role":"assistant","content":"hi"},` +
 		`{"id":"\u0043","role":"user","content":[{"type":"text","text":"who"}]},{"id":"D","role":"user","content":"hi"},{"role":"user","content":"new"}]}`
 	body := func(first, who, second string) string {
 		return `data: {"type":"RUN_STARTED","input":{"messages":[{"content":"hi","id":` + first + `,"role":"user"}],"threadId":"t"},"threadId":"t","runId":"r"}` + "\n\n" +
@@ -92,6 +92,13 @@ func TestRequestUserIDs(t *testing.T) {
 	url, _ := serve(t, s.one(t), Settings{RequestIDs: true})
 	want := strings.NewReplacer(`"t"`, `"T"`, `"r"`, `"R"`).Replace(body(`"A"`, `"\u0043"`, `"D"`))
 	if diff := cmp.Diff(want, post(t, url, request).body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// A request without the assistant's message: a client puts it behind those it has, so the
+	// user messages after it must not be among those.
+	first, last, _ := strings.Cut(s.body, `"assistant"`)
+	want = strings.NewReplacer(`"t"`, `"T"`, `"r"`, `"R"`, `"u1"`, `"A"`).Replace(first) + `"assistant"` + last
+	if diff := cmp.Diff(want, post(t, url, strings.Replace(request, `"id":"a"`, `"id":"B"`, 1)).body); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// A request with other messages.

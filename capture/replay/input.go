@@ -16,8 +16,9 @@ type input struct {
 	// one.
 	key     inputKey
 	hasUser bool
-	// users has the ids of the user messages, as JSON texts.
+	// users has the ids of the user messages, as JSON texts, and ids those of all messages.
 	users map[userKey][]byte
+	ids   map[string]bool
 }
 
 // userKey identifies a user message of a conversation: the nth with its text, from 0.
@@ -26,14 +27,18 @@ type userKey struct {
 	n    int
 }
 
-// eachUser calls found with the place in a text of the id of each user message. Messages with
-// the same id and text have the same key, because some agents repeat messages.
-func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.Value)) {
+// eachUser calls found with the place in a text of the id of each user message, and with the
+// ids of the other messages between it and the last one. Messages with the same id and text
+// have the same key, because some agents repeat messages.
+func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.Value, others []string)) {
 	numbers := map[inputKey]map[string]int{} // of the ids
+	var others []string
 	for m := range elements(messages) {
 		role, _ := m.Member("role")
 		id, _ := m.Member("id")
 		if !role.Is("user") || id.Kind != strictjson.String {
+			name, _ := id.Text()
+			others = append(others, name)
 			continue
 		}
 		content, _ := m.Member("content")
@@ -49,7 +54,8 @@ func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.V
 		}
 		key.n = n
 		id.Start += m.Start
-		found(key, id)
+		found(key, id, others)
+		others = nil
 	}
 }
 
@@ -78,10 +84,15 @@ func readInput(body []byte) (*input, error) {
 	in.threadID, _ = o.Get("threadId")
 	in.runID, _ = o.Get("runId")
 	messages, _ := o.Get("messages")
+	in.ids = map[string]bool{}
 	var last strictjson.Value
 	for m := range elements(messages) {
 		if role, _ := m.Member("role"); role.Is("user") {
 			last, in.hasUser = m, true
+		}
+		id, _ := m.Member("id")
+		if name, ok := id.Text(); ok {
+			in.ids[name] = true
 		}
 	}
 	if in.hasUser {
@@ -89,7 +100,7 @@ func readInput(body []byte) (*input, error) {
 		in.key = sha256.Sum256([]byte(textOf(content)))
 	}
 	in.users = map[userKey][]byte{}
-	eachUser(messages, func(key userKey, id strictjson.Value) { in.users[key] = id.Raw })
+	eachUser(messages, func(key userKey, id strictjson.Value, _ []string) { in.users[key] = id.Raw })
 	return in, nil
 }
 
