@@ -50,7 +50,8 @@ and RUN_ERROR, and in the input of RUN_STARTED, with those of the request, for
 clients that compare them. It replaces the ids of the first run and of the
 recorded request; other ids, such as parentRunId, stay. In MESSAGES_SNAPSHOT and
 in that input, user messages get the ids of the user messages of the request
-with the same text, in order, so that a client shows the conversation in order.
+with the same text, up to the first message that the request does not have, so
+that a client shows the conversation in order.
 A response that was altered has the header P20export-Altered: ids, and is sent
 without content coding. All others are sent byte for byte as they are stored,
 also if they are compressed.

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -71,9 +70,6 @@ func (f frames) next(t *testing.T) string {
 		}
 	}
 }
-
-// checks are in the ids of events. They have the times of arrival.
-var checks = regexp.MustCompile(`(?m)^(id: [0-9.]+)-([0-9a-f]{8})$`)
 
 // want reads frames and compares them.
 func (f frames) want(t *testing.T, want ...string) {

@@ -8,10 +8,7 @@ import (
 
 // opener has the two members of the first event that opened an entity in the run with which
 // later ones have to agree. See checkReopened.
-type opener struct {
-	known  bool
-	values [2]name
-}
+type opener struct{ values [2]name }
 
 // checkReopened compares an event that opens an entity with the first one that did. A START
 // without a role has the role assistant. Otherwise a member that is missing agrees with any.

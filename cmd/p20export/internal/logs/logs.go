@@ -45,7 +45,7 @@ func parseFile(file string) (Address, error) {
 	}
 	switch {
 	case strings.Contains(file, "://"):
-		return Address{}, errors.New("sqlite: is followed by a URL; write sqlite:FILE, or postgres://USER@HOST/DATABASE without sqlite:")
+		return Address{}, errors.New("sqlite: is followed by a URL; write sqlite:FILE, or only postgres://USER@HOST/DATABASE")
 	case file == "":
 		return Address{}, errors.New("sqlite: without a file; write sqlite:FILE")
 	case strings.HasPrefix(file, ":"):
