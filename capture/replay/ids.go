@@ -25,12 +25,12 @@ type place struct {
 // userID is the id of a user message in a list of messages.
 type userID struct {
 	key    userKey
-	first  bool     // of its list
-	others []string // the ids of the other messages between it and the last user message
+	first  bool       // of its list
+	others []inputKey // the ids of the other messages between it and the last user message
 }
 
-// maxPlaces limits the number of places that are kept for one capture. Each run has about
-// six, and each user message one in each snapshot.
+// maxPlaces limits the number of places that are kept for one capture, and of the ids of other
+// messages with them. Each run has about six, and each message one in each snapshot.
 const maxPlaces = 1 << 20
 
 // idsError matches ErrIDs. It says why the ids in a response cannot be replaced.
@@ -93,7 +93,7 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 		}
 		places := len(s.places)
 		s.event(frame.Data)
-		if len(s.places) > maxPlaces {
+		if len(s.places)+s.others > maxPlaces {
 			return nil, errManyIDs
 		}
 		if added := s.places[places:]; len(added) > 0 {
@@ -131,6 +131,7 @@ type search struct {
 	threads  []string
 	runs     []string
 	places   []place
+	others   int // the ids of other messages in places
 	decoder  strictjson.Decoder
 	object   strictjson.Object
 }
@@ -185,9 +186,10 @@ func (s *search) event(data []byte) {
 // takeUsers adds the places of the ids of user messages.
 func (s *search) takeUsers(messages strictjson.Value) {
 	first := true
-	eachUser(messages, func(key userKey, id strictjson.Value, others []string) {
+	eachUser(messages, func(key userKey, id strictjson.Value, others []inputKey) {
 		start := int64(id.Start)
 		s.places = append(s.places, place{start: start, end: start + int64(len(id.Raw)), user: &userID{key, first, others}})
+		s.others += len(others)
 		first = false
 	})
 }
@@ -323,7 +325,7 @@ func newEditor(r io.Reader, places []place, in *input) *editor {
 			return false
 		}
 		unknown = unknown && !p.user.first || in.users[p.user.key] == nil ||
-			slices.ContainsFunc(p.user.others, func(id string) bool { return !in.ids[id] })
+			slices.ContainsFunc(p.user.others, func(id inputKey) bool { return !in.ids[id] })
 		return unknown
 	})
 	return &editor{r: r, places: places, in: in, from: make([]byte, bufferBytes)}

@@ -18,7 +18,7 @@ type input struct {
 	hasUser bool
 	// users has the ids of the user messages, as JSON texts, and ids those of all messages.
 	users map[userKey][]byte
-	ids   map[string]bool
+	ids   map[inputKey]bool
 }
 
 // userKey identifies a user message of a conversation: the nth with its text, from 0.
@@ -30,15 +30,15 @@ type userKey struct {
 // eachUser calls found with the place in a text of the id of each user message, and with the
 // ids of the other messages between it and the last one. Messages with the same id and text
 // have the same key, because some agents repeat messages.
-func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.Value, others []string)) {
+func eachUser(messages strictjson.Value, found func(key userKey, id strictjson.Value, others []inputKey)) {
 	numbers := map[inputKey]map[string]int{} // of the ids
-	var others []string
+	var others []inputKey
 	for m := range elements(messages) {
 		role, _ := m.Member("role")
 		id, _ := m.Member("id")
 		if !role.Is("user") || id.Kind != strictjson.String {
 			name, _ := id.Text()
-			others = append(others, name)
+			others = append(others, sha256.Sum256([]byte(name)))
 			continue
 		}
 		content, _ := m.Member("content")
@@ -64,7 +64,7 @@ func (in *input) hasIDs() bool {
 	return in.threadID.Kind == strictjson.String && in.runID.Kind == strictjson.String
 }
 
-// inputKey is the SHA-256 of a text. Texts can be long, and there can be many captures.
+// inputKey is the SHA-256 of a text or an id. They can be long, and there can be many captures.
 type inputKey [sha256.Size]byte
 
 // readInput reads a run input.
@@ -84,7 +84,7 @@ func readInput(body []byte) (*input, error) {
 	in.threadID, _ = o.Get("threadId")
 	in.runID, _ = o.Get("runId")
 	messages, _ := o.Get("messages")
-	in.ids = map[string]bool{}
+	in.ids = map[inputKey]bool{}
 	var last strictjson.Value
 	for m := range elements(messages) {
 		if role, _ := m.Member("role"); role.Is("user") {
@@ -92,7 +92,7 @@ func readInput(body []byte) (*input, error) {
 		}
 		id, _ := m.Member("id")
 		if name, ok := id.Text(); ok {
-			in.ids[name] = true
+			in.ids[sha256.Sum256([]byte(name))] = true
 		}
 	}
 	if in.hasUser {
@@ -100,7 +100,7 @@ func readInput(body []byte) (*input, error) {
 		in.key = sha256.Sum256([]byte(textOf(content)))
 	}
 	in.users = map[userKey][]byte{}
-	eachUser(messages, func(key userKey, id strictjson.Value, _ []string) { in.users[key] = id.Raw })
+	eachUser(messages, func(key userKey, id strictjson.Value, _ []inputKey) { in.users[key] = id.Raw })
 	return in, nil
 }
 

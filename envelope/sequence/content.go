@@ -6,9 +6,9 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// opener has the two members of the first event that opened an entity in the run with which
+// opener is the two members of the first event that opened an entity in the run with which
 // later ones have to agree. See checkReopened.
-type opener struct{ values [2]name }
+type opener [2]name
 
 // checkReopened compares an event that opens an entity with the first one that did. A START
 // without a role has the role assistant. Otherwise a member that is missing agrees with any.
@@ -25,11 +25,11 @@ func (c *Checker) checkReopened(e *envelope.Event, it *entity, rule string, k *k
 		if !value.known {
 			continue
 		}
-		if first.values[i].differs(value) && c.has(rule) {
-			c.breach(e, rule, v, pointerIf(v, key), "%s opens %s %s again with the %s %s, which was %s", c.subject(e), k.noun, quoteID(id), key, finding.Quote(value.text), finding.Quote(first.values[i].text))
+		if first[i].differs(value) && c.has(rule) {
+			c.breach(e, rule, v, pointerIf(v, key), "%s opens %s %s again with the %s %s, which was %s", c.subject(e), k.noun, quoteID(id), key, finding.Quote(value.text), finding.Quote(first[i].text))
 		}
-		if !first.values[i].known && c.hold(len(value.text)) {
-			first.values[i] = value
+		if !first[i].known && c.hold(len(value.text)) {
+			first[i] = value
 		}
 	}
 }
