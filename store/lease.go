@@ -21,11 +21,14 @@ type Leaser interface {
 
 // Leases are the leases of one holder. They are safe for concurrent use.
 type Leases interface {
-	// Take takes a lease and reports whether it did. It reports false if anyone has the
-	// lease, also this holder. It does not wait. After an error nobody has the lease, or
+	// Take takes a lease and reports whether it did. It reports false if anyone has or shares
+	// the lease, also this holder. It does not wait. After an error nobody has the lease, or
 	// somebody else. The error is ErrClosed after Close.
 	Take(ctx context.Context, name string) (bool, error)
-	// Release gives back a lease. It does nothing if this holder does not have it.
+	// Share is like Take, but several holders can share a lease at a time. It reports false if
+	// anyone has taken the lease, or this holder shares it.
+	Share(ctx context.Context, name string) (bool, error)
+	// Release gives back a lease, or the share of this holder. It does nothing if this holder does not have it.
 	Release(name string)
 	// Close gives back all leases. The function lost is not called after it. A second call
 	// does nothing.

@@ -40,8 +40,16 @@ type leases struct {
 	// back is when the session began, if it replaced one that was lost.
 	back time.Time
 	// names has the leases, also while there is no session.
-	names map[string]bool
+	names map[string]mode
 }
+
+// mode says how a holder has a lease: the functions that lock and unlock it.
+type mode struct{ lock, unlock string }
+
+var (
+	exclusive = mode{"pg_try_advisory_lock", "pg_advisory_unlock"}
+	sharing   = mode{"pg_try_advisory_lock_shared", "pg_advisory_unlock_shared"}
+)
 
 // session identifies a session of a server. The number of a process can be used again.
 type session struct {
@@ -51,7 +59,7 @@ type session struct {
 
 // leases implements sqlstore.Dialect.Leases.
 func (c config) leases(ctx context.Context, lost func(name string)) (store.Leases, error) {
-	l := &leases{config: c.forLeases(), lost: lost, done: make(chan struct{}), names: make(map[string]bool)}
+	l := &leases{config: c.forLeases(), lost: lost, done: make(chan struct{}), names: make(map[string]mode)}
 	if _, err := l.check(ctx); err != nil {
 		return nil, explain(err)
 	}
@@ -82,6 +90,15 @@ func (c config) number(name string) int64 {
 
 // Take implements store.Leases.
 func (l *leases) Take(ctx context.Context, name string) (bool, error) {
+	return l.have(ctx, name, exclusive)
+}
+
+// Share implements store.Leases.
+func (l *leases) Share(ctx context.Context, name string) (bool, error) {
+	return l.have(ctx, name, sharing)
+}
+
+func (l *leases) have(ctx context.Context, name string, how mode) (bool, error) {
 	if err := l.waitReturn(ctx); err != nil {
 		return false, err
 	}
@@ -93,20 +110,20 @@ func (l *leases) Take(ctx context.Context, name string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if l.names[name] {
+	if _, has := l.names[name]; has {
 		return false, nil
 	}
 	if l.conn == nil {
 		return false, errNoSession
 	}
-	taken, err := l.try(ctx, name)
+	ok, err := l.try(ctx, name, how)
 	if err != nil {
 		return false, explain(err)
 	}
-	if taken {
-		l.names[name] = true
+	if ok {
+		l.names[name] = how
 	}
-	return taken, nil
+	return ok, nil
 }
 
 // waitReturn waits until the other holders had time to take their leases again.
@@ -138,20 +155,21 @@ var errNoSession = errors.New("the PostgreSQL server cannot be reached; see that
 // fate is unknown.
 //
 // It does not end with ctx, because that would end the session.
-func (l *leases) try(ctx context.Context, name string) (taken bool, err error) {
+func (l *leases) try(ctx context.Context, name string, how mode) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	if err = l.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", l.config.number(name)).Scan(&taken); err != nil {
+	if err = l.conn.QueryRow(ctx, "SELECT "+how.lock+"($1)", l.config.number(name)).Scan(&ok); err != nil {
 		l.disconnect()
 	}
-	return taken, err
+	return ok, err
 }
 
 // Release implements store.Leases.
 func (l *leases) Release(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.names[name] {
+	how, has := l.names[name]
+	if !has {
 		return
 	}
 	delete(l.names, name)
@@ -160,7 +178,7 @@ func (l *leases) Release(name string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTimeout)
 	defer cancel()
-	if _, err := l.conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", l.config.number(name)); err != nil {
+	if _, err := l.conn.Exec(ctx, "SELECT "+how.unlock+"($1)", l.config.number(name)); err != nil {
 		l.disconnect() // this gives back all leases; watch takes the others again
 	}
 }
@@ -246,12 +264,12 @@ func (l *leases) check(ctx context.Context) (lost []string, err error) {
 		l.disconnect()
 		return nil, err
 	}
-	for name := range l.names {
-		taken, err := l.try(ctx, name)
+	for name, how := range l.names {
+		ok, err := l.try(ctx, name, how)
 		if err != nil {
 			return lost, err
 		}
-		if !taken {
+		if !ok {
 			delete(l.names, name)
 			lost = append(lost, name)
 		}

@@ -25,6 +25,7 @@ func handleTests() map[string]func(*fixture) {
 		"handles/closed while it appends":    closedWhileAppending,
 		"handles/pack while others append":   func(f *fixture) { packWhileAppending(f, f.other()) },
 		"handles/hold leases":                func(f *fixture) { twoHolders(f, f.other()) },
+		"handles/share a lease":              func(f *fixture) { sharedLease(f, f.other()) },
 		"handles/delete while others append": func(f *fixture) { deleteWhileAppending(f, f.other()) },
 	}
 }
@@ -186,6 +187,7 @@ func leaseTests() map[string]func(*fixture) {
 		"leases/of one holder":        oneHolder,
 		"leases/of two holders":       func(f *fixture) { twoHolders(f, f.log) },
 		"leases/one caller takes it":  oneTakes,
+		"leases/shared":               func(f *fixture) { sharedLease(f, f.log) },
 		"leases/names are opaque":     leaseNames,
 		"leases/a cancelled context":  leasesCancelled,
 		"leases/close while it takes": closedWhileTaking,
@@ -277,6 +279,43 @@ func twoHolders(f *fixture, other store.Log) {
 	f.closeLeases(second)
 	f.takes(first, "a", true)
 	f.takes(first, "b", true)
+}
+
+// shares shares a lease and checks whether it could.
+func (f *fixture) shares(leases store.Leases, name string, want bool) {
+	f.Helper()
+	if got, err := leases.Share(f.ctx, name); got != want || err != nil {
+		f.Errorf("Share(%q) = %t, %v, want %t", name, got, err, want)
+	}
+}
+
+// sharedLease shares a lease, between two holders if the log can have two. Nobody can take it.
+func sharedLease(f *fixture, other store.Log) {
+	first := f.leases(f.log)
+	f.shares(first, "a", true)
+	f.shares(first, "a", false)
+	f.takes(first, "a", false)
+	first.Release("a")
+	f.takes(first, "a", true)
+	f.shares(first, "a", false)
+	first.Release("a")
+	second, err := f.leaser(other).Leases(f.ctx, func(string) {})
+	if errors.Is(err, store.ErrLeased) {
+		return
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.closeLeases(second) })
+	f.shares(first, "a", true)
+	f.shares(second, "a", true)
+	first.Release("a")
+	f.takes(first, "a", false)
+	f.shares(first, "a", true)
+	f.closeLeases(second)
+	f.takes(first, "a", false)
+	first.Release("a")
+	f.takes(first, "a", true)
 }
 
 // oneTakes takes each of several leases from several goroutines at once.

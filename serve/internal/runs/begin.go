@@ -170,19 +170,21 @@ func (r *Runs) attached(ctx context.Context, q Request) (*Attachment, error) {
 	case !last.same:
 		return nil, ErrDifferent
 	}
-	return r.attachment(q.Key, &last), nil
+	return r.attachment(ctx, q.Key, &last)
 }
 
 // attachment returns the attachment to an attempt.
-func (r *Runs) attachment(key store.Key, last *attempt) *Attachment {
+func (r *Runs) attachment(ctx context.Context, key store.Key, last *attempt) (_ *Attachment, err error) {
 	a := &Attachment{Stream: last.ID, First: last.First, Known: last.started || last.cancelled}
 	if x := r.current(key); x != nil && x.stream == last.ID {
 		a.run, a.Known = x, true
 	}
 	if !last.Ended {
-		_, a.leave = r.arrive(key, last.ID)
+		if a.leave, err = r.arrive(ctx, key, last.ID); err != nil {
+			return nil, err
+		}
 	}
-	return a
+	return a, nil
 }
 
 // A holder is what a thread is busy with.
@@ -220,12 +222,15 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	x := r.newRun(q)
-	taken, leave := false, func() {}
+	var taken bool
+	var leave func()
 	defer func() {
 		if x.began {
 			return // the run gives back what it has
 		}
-		leave()
+		if leave != nil {
+			leave()
+		}
 		x.cancel(nil)
 		r.remove(x)
 		x.answered(err) // to who has found it meanwhile
@@ -249,7 +254,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	case !last.over() && !last.same:
 		return nil, ErrDifferent
 	case !last.over():
-		return r.attachment(q.Key, &last), nil
+		return r.attachment(ctx, q.Key, &last)
 	}
 	if err := r.threads.admit(ctx, r.log, q.Key); err != nil {
 		return nil, err
@@ -259,12 +264,8 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	log := r.logger(q.Key).With("agent", q.Agent, "run", q.RunID, "stream", x.stream)
 	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: log, most: r.settings.Limits.StoreTimeout, cut: r.cut}
 	// First, so that who finds the stream finds the client and the run.
-	var p *presence
-	p, leave = r.arrive(q.Key, x.stream)
-	select {
-	case <-p.tried:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if leave, err = r.arrive(ctx, q.Key, x.stream); err != nil {
+		return nil, err
 	}
 	r.add(x)
 	began := time.Now()

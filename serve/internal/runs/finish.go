@@ -124,8 +124,13 @@ func finish(ctx context.Context, log store.Log, key store.Key, stream string, c 
 			entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: e})
 		}
 		entries = append(entries, store.Entry{Stream: stream, Kind: store.End, Arrived: now, Data: []byte(end)})
-		if _, err = log.Append(ctx, key, t.Last, entries); err == nil || !errors.Is(err, store.ErrConflict) {
+		var conflict *store.ConflictError
+		if _, err = log.Append(ctx, key, t.Last, entries); !errors.As(err, &conflict) {
 			return err == nil, err == nil && open, err
+		}
+		// What can be read before the last position is read again makes the next try shorter.
+		if err := stop.read(ctx, conflict.Last); err != nil {
+			return false, false, err
 		}
 	}
 }

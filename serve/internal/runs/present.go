@@ -10,15 +10,15 @@ import (
 )
 
 // A presence means that clients of this process which sent the request of a run are connected.
-// Other processes see it by a lease, which the process has from before the run begins.
+// Other processes see it by a lease, which the processes share that have such clients.
 type presence struct {
 	clients int
-	tried   chan struct{} // closed when the lease was tried for the first time
+	tried   chan struct{} // closed when sharing the lease was tried for the first time
 	left    chan struct{} // closed when all clients have left
 }
 
-// presenceTime is the time between tries to take the lease of a presence. Another process
-// has it while it has clients of the run, too.
+// presenceTime is the time between tries to share the lease of a presence, which fail while
+// the log is away, or while another process supersedes the run.
 const presenceTime = 200 * time.Millisecond
 
 // presenceName returns the name of the lease of a presence. It is not that of a thread.
@@ -26,8 +26,20 @@ func presenceName(key store.Key, stream string) string {
 	return "present:" + stream + ":" + leaseName(key)
 }
 
-// arrive counts a client of a run until leave is called.
-func (r *Runs) arrive(key store.Key, stream string) (p *presence, leave func()) {
+// arrive counts a client of a run until leave is called. When it returns, other processes see
+// the client, unless the log is away or the run is being superseded.
+func (r *Runs) arrive(ctx context.Context, key store.Key, stream string) (leave func(), err error) {
+	p, leave := r.count(key, stream)
+	select {
+	case <-p.tried:
+		return leave, nil
+	case <-ctx.Done():
+		leave()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (r *Runs) count(key store.Key, stream string) (p *presence, leave func()) {
 	name := presenceName(key, stream)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,14 +64,14 @@ func (r *Runs) arrive(key store.Key, stream string) (p *presence, leave func()) 
 	}
 }
 
-// hold has the lease of a presence until its clients have left.
+// hold shares the lease of a presence until its clients have left.
 func (r *Runs) hold(name string, p *presence) {
 	for first := true; ; first = false {
-		taken, _ := r.leases.Take(r.ctx, name) // after an error it is tried again
+		shared, _ := r.leases.Share(r.ctx, name) // after an error it is tried again
 		if first {
 			close(p.tried)
 		}
-		if taken {
+		if shared {
 			select {
 			case <-p.left:
 			case <-r.ctx.Done():

@@ -21,7 +21,7 @@ type stopper struct {
 	stream string
 
 	run     int64 // the run that was read, or 0
-	read    int64 // the position up to which it was read
+	last    int64 // the position up to which it was read
 	checker *sequence.Checker
 	// thread and id are those of RUN_STARTED, if it has both.
 	thread, id string
@@ -37,15 +37,10 @@ type stopper struct {
 // if the run cannot be ended in order.
 func (p *stopper) events(ctx context.Context, run store.Run, to int64, c closing, at time.Time) ([][]byte, error) {
 	if p.run != run.Start {
-		*p = stopper{log: p.log, key: p.key, stream: p.stream, run: run.Start, read: run.Start - 1, checker: sequence.New(sequence.Options{Protocol: event.Auto})}
+		*p = stopper{log: p.log, key: p.key, stream: p.stream, run: run.Start, last: run.Start - 1, checker: sequence.New(sequence.Options{Protocol: event.Auto})}
 	}
-	for e, err := range p.log.Events(ctx, p.key, p.read, to, nil) {
-		if err != nil {
-			return nil, err
-		}
-		if p.read = e.Position; e.Run == p.run {
-			p.look(e.Data)
-		}
+	if err := p.read(ctx, to); err != nil {
+		return nil, err
 	}
 	if p.unread || p.old || !p.named || p.checker.Full() {
 		return nil, nil
@@ -73,6 +68,22 @@ func (p *stopper) events(ctx context.Context, run store.Run, to int64, c closing
 		Base:     event.Base{Timestamp: event.Some(at.UnixMilli()), Metadata: c.metadata()},
 		ThreadID: p.thread, RunID: p.id, Outcome: &event.Outcome{Type: event.OutcomeCancelled},
 	})), nil
+}
+
+// read reads the events of the run up to a position of its thread.
+func (p *stopper) read(ctx context.Context, to int64) error {
+	if p.run == 0 {
+		return nil
+	}
+	for e, err := range p.log.Events(ctx, p.key, p.last, to, nil) {
+		if err != nil {
+			return err
+		}
+		if p.last = e.Position; e.Run == p.run {
+			p.look(e.Data)
+		}
+	}
+	return nil
 }
 
 // look reads an event of the run.

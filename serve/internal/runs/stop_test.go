@@ -136,8 +136,8 @@ func TestStopReadsOnce(t *testing.T) {
 	} {
 		add(text)
 		events, err := p.events(t.Context(), store.Run{Stream: "s", Start: 1}, last, cancelled, time.Now())
-		if want := []int{2, 3, 2}[n]; err != nil || len(events) != want || p.read != last {
-			t.Errorf("%s: %q, %v, read to %d", text, events, err, p.read)
+		if want := []int{2, 3, 2}[n]; err != nil || len(events) != want || p.last != last {
+			t.Errorf("%s: %q, %v, read to %d", text, events, err, p.last)
 		}
 	}
 }

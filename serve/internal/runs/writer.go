@@ -42,10 +42,21 @@ type writer struct {
 	cut      <-chan struct{} // closed when the process waits no longer for a log that fails
 	waiting  int             // events that were not appended yet
 	began    time.Time       // when the first of them was added
+	busy     time.Time       // when the last call of event or flush returned
+	rested   time.Time       // when the last pause ended
 }
+
+const (
+	// restAfter is how long events are added without a pause, and restTime how long the pause
+	// is then. Without one, nobody else could end the run: an append fails if the thread
+	// has a later entry than its caller has seen.
+	restAfter = 500 * time.Millisecond
+	restTime  = 50 * time.Millisecond
+)
 
 // event adds an event.
 func (w *writer) event(data []byte, arrived time.Time) error {
+	w.rest()
 	if len(data) >= largeEvent {
 		if err := w.flush(); err != nil {
 			return err
@@ -85,12 +96,29 @@ func (w *writer) flush() error {
 	if w.waiting == 0 {
 		return nil
 	}
+	defer func() { w.busy = time.Now() }()
 	err := w.persist(w.stream.Flush)
 	if err == nil {
 		w.observer.Appended(w.waiting, time.Since(w.began))
 		w.waiting = 0
 	}
 	return err
+}
+
+// rest waits if events have been added for long without a pause.
+func (w *writer) rest() {
+	now := time.Now()
+	switch {
+	case now.Sub(w.busy) >= restTime:
+		w.rested = now
+	case now.Sub(w.rested) >= restAfter:
+		select {
+		case <-w.ctx.Done():
+		case <-w.cut:
+		case <-time.After(restTime):
+		}
+		w.rested = time.Now()
+	}
 }
 
 // persist calls an operation on the log until it succeeds, until its error is one that

@@ -12,12 +12,20 @@ import (
 // Set has the leases of a log by name. Its zero value has none.
 type Set struct {
 	mu      sync.Mutex
-	holders map[string]*holder
+	holders map[string]map[*holder]mode
 }
 
 // Holder returns a holder of leases of the set. Close of the holder calls end once, if it is
 // not nil.
 func (s *Set) Holder(end func() error) store.Leases { return &holder{set: s, end: end} }
+
+// mode says how a holder has a lease.
+type mode bool
+
+const (
+	exclusive mode = false
+	sharing   mode = true
+)
 
 type holder struct {
 	set    *Set
@@ -27,6 +35,15 @@ type holder struct {
 
 // Take implements store.Leases.
 func (h *holder) Take(ctx context.Context, name string) (bool, error) {
+	return h.have(ctx, name, exclusive)
+}
+
+// Share implements store.Leases.
+func (h *holder) Share(ctx context.Context, name string) (bool, error) {
+	return h.have(ctx, name, sharing)
+}
+
+func (h *holder) have(ctx context.Context, name string, how mode) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -35,13 +52,18 @@ func (h *holder) Take(ctx context.Context, name string) (bool, error) {
 	if h.closed {
 		return false, store.ErrClosed
 	}
-	if h.set.holders[name] != nil {
-		return false, nil
+	for other, has := range h.set.holders[name] {
+		if how == exclusive || has == exclusive || other == h {
+			return false, nil
+		}
 	}
 	if h.set.holders == nil {
-		h.set.holders = make(map[string]*holder)
+		h.set.holders = make(map[string]map[*holder]mode)
 	}
-	h.set.holders[name] = h
+	if h.set.holders[name] == nil {
+		h.set.holders[name] = make(map[*holder]mode)
+	}
+	h.set.holders[name][h] = how
 	return true, nil
 }
 
@@ -49,8 +71,13 @@ func (h *holder) Take(ctx context.Context, name string) (bool, error) {
 func (h *holder) Release(name string) {
 	h.set.mu.Lock()
 	defer h.set.mu.Unlock()
-	if h.set.holders[name] == h {
-		delete(h.set.holders, name)
+	h.set.release(name, h)
+}
+
+// release gives back what a holder has. The caller holds s.mu.
+func (s *Set) release(name string, h *holder) {
+	if delete(s.holders[name], h); len(s.holders[name]) == 0 {
+		delete(s.holders, name)
 	}
 }
 
@@ -59,10 +86,8 @@ func (h *holder) Close() error {
 	h.set.mu.Lock()
 	closed := h.closed
 	h.closed = true
-	for name, other := range h.set.holders {
-		if other == h {
-			delete(h.set.holders, name)
-		}
+	for name := range h.set.holders {
+		h.set.release(name, h)
 	}
 	h.set.mu.Unlock()
 	if closed || h.end == nil {
