@@ -142,7 +142,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ProtocolNewer:       {Warning, "a run declares a version of AG-UI that is newer than the one that it is read as, or cannot be interpreted", "AG-UI"},
 
 		EventRefused: {Error, "the reference client refuses the event because of its form", "AG-UI"},
-		EventAltered: {Warning, "a part of the event is not AG-UI 1.0, and is dropped or converted", "AG-UI"},
+		EventAltered: {Warning, "a part of the event is not what AG-UI defines, and is dropped or converted", "AG-UI"},
 
 		NeverEnded:         {Warning, "a message, tool call, step, reasoning or subagent is still open at RUN_ERROR or at the end of the stream", OwnRule},
 		ResultWithoutCall:  {Warning, "a tool result names a tool call that the conversation does not have", OwnRule},

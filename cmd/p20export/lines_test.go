@@ -44,9 +44,13 @@ func TestDiscoverColumns(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no captures: %v", err)
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
 		url := endpoint + "/" + filepath.Base(dir)
-		for _, flags := range [][]string{{url}, {url, "--scenarios", scenariosPath}, {url, "--scenarios", scenariosPath, "--details"}, {url, "--quiet"}, {url, "--gate", "-o", filepath.Join(t.TempDir(), "captures")}} {
+		all := [][]string{{url, "--scenarios", scenariosPath, "--details"}, {url, "--gate", "-o", filepath.Join(t.TempDir(), "captures")}}
+		if i == 0 { // their lines are among the lines above
+			all = append(all, []string{url}, []string{url, "--scenarios", scenariosPath}, []string{url, "--quiet"})
+		}
+		for _, flags := range all {
 			var stdout, stderr bytes.Buffer
 			run(append([]string{"discover"}, flags...), &stdout, &stderr)
 			if quiet := flags[len(flags)-1] == "--quiet"; !quiet && !strings.Contains(stdout.String(), "HTTP 200") {

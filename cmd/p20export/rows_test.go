@@ -200,9 +200,12 @@ func TestRowsSchema(t *testing.T) {
 	known := knownKeys(t)
 	damaged := map[string]bool{}
 	for _, r := range rowsOfAll(t) {
+		if known[r.name] == nil {
+			t.Fatalf("p20export %s: the schema has no row of type %q", r.of, r.name)
+		}
 		value, err := schematest.Parse(r.text)
 		if err == nil {
-			err = known.Validate(value)
+			err = known[r.name].Validate(value)
 		}
 		if err != nil {
 			t.Errorf("p20export %s: %#v\n%s", r.of, err, r.text)
@@ -259,9 +262,9 @@ var optional = map[string][]string{
 	"version":       {"commit"},
 }
 
-// knownKeys compiles the schema of rows with every object closed, so that it rejects keys that
-// are not in the schema.
-func knownKeys(t *testing.T) *jsonschema.Schema {
+// knownKeys compiles the schema of each type of row with every object closed, so that it
+// rejects keys that are not in the schema.
+func knownKeys(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	data, _ := schema.Get(schema.Rows)
 	value, err := schematest.Parse(data)
@@ -276,16 +279,18 @@ func knownKeys(t *testing.T) *jsonschema.Schema {
 	if data, err = json.Marshal(value); err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	c.Draft = jsonschema.Draft2020
-	if err := c.AddResource(schema.ID(schema.Rows), bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
+	known := map[string]*jsonschema.Schema{}
+	for _, of := range render.RowTypes() {
+		c := jsonschema.NewCompiler()
+		c.Draft = jsonschema.Draft2020
+		if err := c.AddResource(schema.ID(schema.Rows), bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+		if known[of.Name], err = c.Compile(schema.ID(schema.Rows) + "#/$defs/" + of.Name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	s, err := c.Compile(schema.ID(schema.Rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return known
 }
 
 // keysOf returns the keys of a JSON object in order.

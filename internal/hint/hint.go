@@ -238,7 +238,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"left_open":               "the integration should send the END events before RUN_FINISHED, or end the run with RUN_ERROR",
 		"owner_differs":           "the integration should use the same subagentRunId in all events about it, or only in the first",
 		"subagent_id_null":        "the integration should leave out subagentRunId if there is no subagent",
-		"subagent_malformed":      "the integration should write the members that AG-UI 1.0 requires, and leave out optional ones without a value",
+		"subagent_malformed":      "the integration should write the members that AG-UI requires, and leave out optional ones without a value",
 		"subagent_restarted":      "the integration should use a new subagentRunId for every invocation of a subagent",
 		"subagent_parent_unknown": "the integration should send SUBAGENT_STARTED for the parent first, or leave out parentSubagentRunId",
 		"chunk_invalid":           "the integration should write the id into every chunk, and the subagentRunId if there is one",
@@ -257,8 +257,8 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"subagent_started_late": "the integration should send SUBAGENT_STARTED before the first event of the subagent, or leave it out",
 		"protocol_newer":        "look for a newer release of this program; what it does not know of a newer version is reported as event_altered",
 
-		"event_refused": "the integration should write the event as AG-UI 1.0 defines it (docs/vocabulary.md)",
-		"event_altered": "the integration should write the event as AG-UI 1.0 defines it (docs/vocabulary.md); the client of another language may refuse it",
+		"event_refused": "the integration should write the event as AG-UI defines it (docs/vocabulary.md)",
+		"event_altered": "the integration should write the event as AG-UI defines it (docs/vocabulary.md); the client of another language may refuse it",
 
 		"never_ended":              "the integration should send the END events also when a run fails or is stopped",
 		"result_without_call":      "the integration should send TOOL_CALL_START with the same toolCallId before the result",

@@ -124,7 +124,7 @@ var given = flag.String("program", "", "test this program instead of one built f
 
 func build(t *testing.T, program string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/p20export").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "../../cmd/p20export").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -50,7 +50,7 @@ func run(ctx context.Context, rule string, update bool) error {
 	}
 	defer os.RemoveAll(dir)
 	vectors := filepath.Join(dir, "vectors.test")
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", vectors, "./schema/vectors").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "test", "-trimpath", "-c", "-o", vectors, "./schema/vectors").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the vectors: %w\n%s", err, out)
 	}
 	original := mutant{rule: "none"}
@@ -95,7 +95,7 @@ func run(ctx context.Context, rule string, update bool) error {
 // try builds the program with the mutation and returns the vectors that fail.
 func (m mutant) try(ctx context.Context, dir, vectors string) ([]string, error) {
 	program := filepath.Join(dir, m.rule)
-	args := []string{"build", "-o", program}
+	args := []string{"build", "-trimpath", "-o", program}
 	if m.file != "" {
 		overlay, err := m.overlay(dir)
 		if err != nil {
