@@ -156,15 +156,15 @@ operations: ## run the commands of the documentation that use curl, openssl, Pyt
 # printed, one command after the other, or measure memory, which -race changes: with it, a
 # sync.Pool loses things at random. These scripts do one thing after the other, too.
 RACE := ./capture/... ./cmd/p20export ./cmd/p20export/internal/{cli,logs,monitor,service,signals} ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
-WITHOUT_RACE := $(KILLS)|TestAllocations|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge|TestUnwritableOutput|TestFreezeDecidesFirst|TestReadsOnce
-SCRIPTS_WITHOUT_RACE := assay|assay-bundle|compact|compact_snapshot|compare|diff|discover|explain|folded|freeze|hostile|import|inspect|inspect-messages|lacking|lineage|lint|log-cat|log-restore|log-usage|misplaced|opaque|other-run|outside|refusals|report|schema|stack-traces|usage|validate|validate-formats
+WITHOUT_RACE := $(KILLS)|TestAllocations|TestSARIF|TestCompareSARIF|TestJUnit|TestValidateText|TestAdvice|TestUnwritableHelp|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge|TestUnwritableOutput|TestFreezeDecidesFirst|TestReadsOnce
+SCRIPTS_WITHOUT_RACE := assay|assay-bundle|compact|compact_snapshot|compare|compare-baseline|diff|discover|explain|folded|freeze|hostile|import|inspect|inspect-messages|lacking|lineage|lint|lint-producer|lint-settings|log-cat|log-restore|log-usage|misplaced|opaque|other-run|outside|refusals|report|schema|stack-traces|usage|validate|validate-formats
 .PHONY: race
 race: ## run the tests of everything concurrent again with -race
 	@$(GOTEST) -race -skip '^($(WITHOUT_RACE))$$|^TestScripts$$/^($(SCRIPTS_WITHOUT_RACE))$$' $(RACE)
 
 .PHONY: live
 live: harness-adk ## capture every scenario again from the real ADK middleware
-	@$(GOTEST) -race -tags live -run '^TestLive$$' ./cmd/p20export -harness adk
+	@$(GOTEST) -race -tags live -run '^Test(|Lint)Live$$' ./cmd/p20export -harness adk
 
 .PHONY: live-proxy
 live-proxy: harness-adk ## let the reference client run the real ADK middleware directly, through proxy, and from replay, and compare
@@ -283,8 +283,8 @@ discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario again from older
 	@$(if $(RECORD),$(MAKE) regenerate)
 
 .PHONY: discovery
-discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scenario again, and compare the structure with the committed captures
-	@for name in $(HARNESSES); do $(GO) test -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name; done
+discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scenario again, let lint judge it live, and compare both with the committed captures
+	@for name in $(HARNESSES); do $(GO) test -count=1 -tags live -run '^Test(|Lint)Live$$' -v ./cmd/p20export -harness $$name; done
 
 .PHONY: gate
 gate: ## generate discovery/GATE.md and FIELD_PRESENCE.md from the committed captures

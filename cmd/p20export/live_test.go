@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -86,4 +89,75 @@ func keep(t *testing.T, fresh, committed string) {
 		t.Fatal(err)
 	}
 	testkit.CopyDir(t, committed, fresh)
+}
+
+// TestLintLive lets lint post the request of every scenario to the real integrations. It finds
+// in the response what it finds in the committed capture of the scenario.
+func TestLintLive(t *testing.T) {
+	ran := 0
+	for _, of := range loadHarnesses(t) {
+		if *onlyHarness == of.Name || *onlyHarness == "" && !of.drift {
+			t.Run(of.Name, func(t *testing.T) { ran += lintHarness(t, of) })
+		}
+	}
+	if ran == 0 {
+		t.Fatalf("no response of a harness %q was checked", *onlyHarness)
+	}
+}
+
+// lintHarness returns the number of responses that it checked.
+func lintHarness(t *testing.T, of harness) int {
+	server, err := of.Start(t.Context(), t.Context())
+	if err != nil {
+		t.Fatalf("%v\nrun 'make harness-%s'", err, of.Name)
+	}
+	defer server.Stop()
+	endpoint, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, c := range of.suite.Cases {
+		at := slices.IndexFunc(of.list.Scenarios, func(s scenario.Scenario) bool { return s.Name == c.Name })
+		if c.Expect == nil || at < 0 {
+			continue // its note says why, or it belongs to another list
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			s := of.list.Scenarios[at]
+			input := filepath.Join(t.TempDir(), "request.json")
+			if err := os.WriteFile(input, s.Request, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := lintRow(t, filepath.Join(of.captures, s.Name))
+			got := lintRow(t, endpoint.JoinPath(s.Path).String(), "--input", input)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-committed capture +live:\n%s", diff)
+			}
+			checked++
+		})
+	}
+	return checked
+}
+
+// linted has what is the same in every response to a request.
+type linted struct {
+	Verdict, Client string
+	Runs            int
+	Features        []string
+	Rules           []map[string]any
+}
+
+// lintRow returns the row of lint, without the rules that depend on the time of the response.
+func lintRow(t *testing.T, args ...string) linted {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	run(append([]string{"lint", "--format", "json"}, args...), &stdout, &stderr)
+	var row linted
+	if err := json.Unmarshal(stdout.Bytes(), &row); err != nil {
+		t.Fatalf("lint %q: %v\n%s%s", args, err, stdout.String(), stderr.String())
+	}
+	row.Rules = slices.DeleteFunc(row.Rules, func(rule map[string]any) bool {
+		return slices.Contains([]any{"N5", "N6", "N7"}, rule["rule"])
+	})
+	return row
 }
