@@ -32,13 +32,24 @@ const supersedeTrials = 100
 // join get every event once, and at any time one run is active.
 func TestSupersedeTrials(t *testing.T) {
 	t.Parallel()
+	runSupersedeTrials(t, func(t *testing.T) (store.Log, error) { return newMemory(t), nil }, supersedeTrials, supersedeTrials/4)
+}
+
+// runSupersedeTrials runs n trials, each on a log of its own. In all of them together, at least
+// so many runs are closed for each reason.
+func runSupersedeTrials(t *testing.T, open func(t *testing.T) (store.Log, error), n uint64, least int) {
 	var mu sync.Mutex
 	sum := map[string]int{}
 	t.Run("seeds", func(t *testing.T) {
-		for n := range uint64(supersedeTrials) {
-			t.Run(fmt.Sprint("seed ", *seed+n), func(t *testing.T) {
+		for i := range n {
+			t.Run(fmt.Sprint("seed ", *seed+i), func(t *testing.T) {
 				t.Parallel()
-				codes := newSupersedeTrial(t, *seed+n).run()
+				log, err := open(t)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { log.Close() })
+				codes := newSupersedeTrial(t, *seed+i, log).run()
 				mu.Lock()
 				defer mu.Unlock()
 				for code, n := range codes {
@@ -49,7 +60,7 @@ func TestSupersedeTrials(t *testing.T) {
 	})
 	t.Log(sum)
 	for _, code := range []string{"superseded", "cancelled", "owner_lost"} {
-		if sum[code] < supersedeTrials/4 {
+		if sum[code] < least {
 			t.Errorf("the trials show little: %v", sum)
 		}
 	}
@@ -75,8 +86,8 @@ type supersedeTrial struct {
 	named     []string        // the runs that responses named as superseded
 }
 
-func newSupersedeTrial(t *testing.T, seed uint64) *supersedeTrial {
-	s := &supersedeTrial{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 34)), log: newMemory(t), scripts: map[string][]string{}, held: map[string]bool{}}
+func newSupersedeTrial(t *testing.T, seed uint64, log store.Log) *supersedeTrial {
+	s := &supersedeTrial{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 34)), log: log, scripts: map[string][]string{}, held: map[string]bool{}}
 	s.running, s.cut = context.WithCancel(t.Context())
 	upstream := httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(upstream.Close)
