@@ -38,6 +38,10 @@ NOT_FIGURES = {
     "*UUID*: 8, 4, 4, 4 and 12 hexadecimal digits": "what an id looks like",
     "*32 hexadecimal digits*": "what an id looks like",
     "numbers rounded to binary64.": "the name of a format",
+    "[p20export lint]": "the name of a command",
+    "`p20export explain`": "the name of a command",
+    "another HTTP status than 200 and no run": "an HTTP status",
+    "lint.md#6-features": "a section",
     **{f"\n**{number}. ": "the number of an answer on the page" for number in range(1, 9)},
 }
 

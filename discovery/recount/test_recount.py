@@ -5,14 +5,14 @@ from typing import Any
 from unittest.mock import patch
 
 import rebuilt
+import recount
 from capture import Capture, Run, events
 from contract import refused_reference, stack_trace
-from counts import Counts
 from figures import DISCOVERY, AnalyzedRun, breaches, shape
 from page import NUMBER, Page, Prose, Table
 from projection import emitted, folded
 
-PAGE = (DISCOVERY / "GATE.md").read_text(encoding="utf-8")
+PAGES = {name: (DISCOVERY / name).read_text(encoding="utf-8") for name in recount.PAGES}
 
 
 def disagreements(text: str, checks: list[Prose | Table]) -> list[str]:
@@ -23,15 +23,16 @@ def disagreements(text: str, checks: list[Prose | Table]) -> list[str]:
 
 class ChangedPage(unittest.TestCase):
     def test_every_changed_number_is_reported(self) -> None:
-        checks = Counts().checks()
-        intact = disagreements(PAGE, checks)
-        numbers = list(NUMBER.finditer(PAGE))
-        self.assertGreater(len(numbers), 500)
-        for number in numbers:
-            last = number.end() - 1
-            damaged = PAGE[:last] + str((int(PAGE[last]) + 1) % 10) + PAGE[last + 1 :]
-            with self.subTest(number=number[0], around=PAGE[max(0, number.start() - 60) : number.end() + 20]):
-                self.assertNotEqual(disagreements(damaged, checks), intact)
+        for name, text in PAGES.items():
+            checks = recount.PAGES[name]()
+            intact = disagreements(text, checks)
+            numbers = list(NUMBER.finditer(text))
+            self.assertGreater(len(numbers), 500)
+            for number in numbers:
+                last = number.end() - 1
+                damaged = text[:last] + str((int(text[last]) + 1) % 10) + text[last + 1 :]
+                with self.subTest(page=name, number=number[0], around=text[max(0, number.start() - 60) : number.end() + 20]):
+                    self.assertNotEqual(disagreements(damaged, checks), intact)
 
     def test_number_that_is_not_a_figure_is_reported(self) -> None:
         page = Page("# The discovery gate\n\nThere are 17 more.\n")

@@ -1,4 +1,4 @@
-// Command gate writes discovery/GATE.md and discovery/FIELD_PRESENCE.md from the committed
+// Command gate writes discovery/GATE.md, FIELD_PRESENCE.md and LINT.md from the committed
 // captures. It must be run in the root of the repository. It is not part of the released
 // program.
 package main
@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/project/lint"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func write() error {
 	return nil
 }
 
-// documents returns the contents of both documents, by path.
+// documents returns the contents of the documents, by path.
 func documents() (map[string][]byte, error) {
 	list, err := scenario.LoadList(context.Background(), "discovery/"+scenario.ScenariosName)
 	if err != nil {
@@ -48,6 +49,7 @@ func documents() (map[string][]byte, error) {
 	return map[string][]byte{
 		"discovery/GATE.md":           gateDocument(harnesses, list),
 		"discovery/FIELD_PRESENCE.md": fieldPresence(harnesses),
+		"discovery/LINT.md":           lintDocument(harnesses),
 	}, nil
 }
 
@@ -63,6 +65,7 @@ type harness struct {
 	details []runDetails
 	// captureCount counts the captures, including those without a run.
 	captureCount int
+	lint         []lint.Row
 	// first and last are the first and last day of the captures.
 	first, last string
 }
@@ -87,12 +90,20 @@ func readHarnesses(list *scenario.List) ([]harness, error) {
 		if h.pins, err = pins(dir); err != nil {
 			return nil, err
 		}
+		var dirs []string
 		for _, s := range suite.Cases {
 			if s.Expect == nil {
 				h.skipped = append(h.skipped, s)
-			} else if err := h.read(filepath.Join("discovery/captures", h.Name, s.Name)); err != nil {
+				continue
+			}
+			dir := filepath.Join("discovery/captures", h.Name, s.Name)
+			if err := h.read(dir); err != nil {
 				return nil, err
 			}
+			dirs = append(dirs, dir)
+		}
+		if h.lint, err = lintOf(dirs); err != nil {
+			return nil, err
 		}
 		all = append(all, h)
 	}
