@@ -1,8 +1,8 @@
 package serve
 
 import (
+	"context"
 	"sync"
-	"time"
 )
 
 // A counter counts, and lets one goroutine wait until it is zero. Unlike with a
@@ -22,8 +22,8 @@ func (c *counter) add(delta int) {
 	}
 }
 
-// wait waits until the count is zero, or for a time.
-func (c *counter) wait(most time.Duration) {
+// wait waits until the count is zero, or ctx is done.
+func (c *counter) wait(ctx context.Context) {
 	c.mu.Lock()
 	if c.n == 0 {
 		c.mu.Unlock()
@@ -34,6 +34,6 @@ func (c *counter) wait(most time.Duration) {
 	c.mu.Unlock()
 	select {
 	case <-zero:
-	case <-time.After(most):
+	case <-ctx.Done():
 	}
 }

@@ -126,7 +126,7 @@ func (s *Server) join(q *request, may func(thread string) bool) {
 	if !ok {
 		return
 	}
-	p := response{view: Connect, texts: s.hub.Connect(q.Context(), q.key(), follow), wait: t.Runs > 0, ends: !follow}
+	p := response{view: Connect, texts: s.hub.Connect(q.Context(), q.key(), follow), wait: t.Runs > 0}
 	if pending, err := runs.Pending(q.Context(), s.settings.Log, q.key()); err != nil {
 		s.fail(q, err)
 		return

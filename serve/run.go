@@ -90,7 +90,7 @@ func (s *Server) run(q *request) {
 		return
 	}
 	s.passHeaders(q, a.Header(), true)
-	p := response{view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position)), ends: true}
+	p := response{view: Run, texts: s.hub.Stream(q.Context(), key, a.Stream, max(a.First, after.Position))}
 	if !a.Known {
 		p.wait, p.empty = true, runs.ErrNoEvents
 	}

@@ -29,8 +29,8 @@ type Server struct {
 	draining atomic.Bool
 	warned   atomic.Int64 // the time of the last warning about the log
 	answers  atomic.Int64 // bytes of large answers that are being written
-	// ending counts the responses that end with their run.
-	ending counter
+	// streams counts the responses with events that are being sent.
+	streams counter
 	// heavy limits the requests that build a lineage or a conversation in memory.
 	heavy chan struct{}
 }
@@ -152,13 +152,11 @@ func (e *DrainError) Error() string {
 // if runs were ended.
 func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
-	defer s.hub.Close()
+	defer s.endReaders()
 	r := s.runs.Load()
 	if r == nil {
 		return nil
 	}
-	// The runs have ended then, but their last events may be on the way.
-	defer s.ending.wait(lastEvents)
 	e := DrainError{Ended: r.Drain(ctx)}
 	var captures *proxy.DrainError
 	if errors.As(s.caller.Drain(ctx), &captures) {
@@ -170,9 +168,18 @@ func (s *Server) Drain(ctx context.Context) error {
 	return nil
 }
 
-// lastEvents is the time that readers of runs have to receive the last events. Runs of other
-// processes do not end in this time.
+// lastEvents is the time that readers have to receive the last events.
 const lastEvents = 2 * time.Second
+
+// endReaders ends all readers when they have what the log has, or lastEvents have passed. The
+// runs of this process have ended, but their last events may be on the way.
+func (s *Server) endReaders() {
+	defer s.hub.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), lastEvents)
+	defer cancel()
+	s.hub.Finish(ctx)
+	s.streams.wait(ctx)
+}
 
 // Close ends everything at once and gives back the leases. Call Drain first. It does not
 // close the log.

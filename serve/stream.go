@@ -21,9 +21,6 @@ type response struct {
 	// wait delays the head until there is a text. Until then an error is answered with a
 	// status.
 	wait bool
-	// ends means that the response ends with a run. When the server stops, it can receive
-	// the last events.
-	ends bool
 	// endless means that the events never end by themselves. When the server stops, such
 	// a response ends as if it were complete; others break off, because a client would
 	// take the end for that of the run.
@@ -43,10 +40,8 @@ const rewound = ": the log was rewound: read the thread again from the beginning
 func (s *Server) stream(q *request, p response, since time.Time) {
 	s.settings.Observer.Reading(p.view, 1)
 	defer s.settings.Observer.Reading(p.view, -1)
-	if p.ends {
-		s.ending.add(1)
-		defer s.ending.add(-1)
-	}
+	s.streams.add(1)
+	defer s.streams.add(-1)
 	t := s.sender(q)
 	defer t.end()
 	if !p.wait && !t.begin() || q.Method == http.MethodHead {

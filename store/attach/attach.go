@@ -17,7 +17,9 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,6 +100,20 @@ func New(log store.Log, s Settings) *Hub {
 	h.memory = &budget{limit: s.MemoryBytes, evict: h.evict}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
+}
+
+// Finish ends the iterations that wait for further entries with ErrClosed, each when it has the
+// entries that its thread has now. Those of a thread that the log cannot tell about, or of which
+// it was not asked before ctx was done, go on. Call Close after it.
+func (h *Hub) Finish(ctx context.Context) {
+	h.mu.Lock()
+	feeds := slices.Collect(maps.Values(h.feeds))
+	h.mu.Unlock()
+	for _, f := range feeds {
+		if t, err := h.log.Thread(ctx, f.key); ignoreNoThread(err) == nil {
+			f.finish(t.Last)
+		}
+	}
 }
 
 // Close ends all iterations with ErrClosed. A second call does nothing.

@@ -31,6 +31,7 @@ type feed struct {
 	mu      sync.Mutex
 	last    int64         // the last position that the follower knows, or unknown
 	lastRun int64         // where the last run began that the follower got
+	final   int64         // readers end after this position, unless it is unknown
 	err     error         // why the follower ended
 	changed chan struct{} // closed when last or err changes; nil if nobody waits
 	pages   []*cached     // by position; they do not overlap
@@ -101,6 +102,14 @@ func (f *feed) fail(err error) (first bool) {
 	f.mu.Unlock()
 	f.evict(true)
 	return first
+}
+
+// finish ends each reader with ErrClosed when it has the entries up to a position.
+func (f *feed) finish(position int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.final = position
+	f.wake()
 }
 
 // failed returns why the follower ended.
@@ -207,6 +216,9 @@ func (f *feed) after(position int64) (page, <-chan struct{}, error) {
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return page{}, nil, f.err
+	}
+	if f.final != unknown && position >= f.final {
+		return page{}, nil, ErrClosed
 	}
 	if position >= f.last {
 		if f.changed == nil {

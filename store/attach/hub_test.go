@@ -161,6 +161,31 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// After Finish, readers end when they have what the log had, even if the follower is behind.
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := &late{memory.New(), make(chan struct{})}
+		appendTo(t, log, event("a", "1"))
+		h := New(log, Settings{})
+		follow := EventOptions{Follow: true}
+		behind, all, none := read(h.Events(t.Context(), key(), follow)), read(h.Events(t.Context(), key(), EventOptions{Follow: true, After: Cursor{Position: 3}})), read(h.Events(t.Context(), store.Key{Thread: "none"}, follow))
+		synctest.Wait()
+		appendTo(t, log, event("a", "2"), event("a", "3"))
+		h.Finish(t.Context())
+		synctest.Wait()
+		if behind.done || !all.done || all.err != ErrClosed || !none.done || none.err != ErrClosed {
+			t.Errorf("with an event missing, the reader ended: %v; with all: %v, %v; without a thread: %v, %v", behind.done, all.done, all.err, none.done, none.err)
+		}
+		close(log.c)
+		synctest.Wait()
+		if want := sse(1, "1", 2, "2", 3, "3"); !behind.done || behind.err != ErrClosed || plain(behind.text.String()) != plain(want) {
+			t.Errorf("the reader ended: %v, with %v, after\n%s", behind.done, behind.err, behind.text.String())
+		}
+		h.Close()
+	})
+}
+
 // The last reader of a thread ends its follower, and the next one begins again.
 func TestLastReader(t *testing.T) {
 	t.Parallel()

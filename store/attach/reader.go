@@ -154,7 +154,7 @@ func (r *reader) join() error {
 	f = h.feeds[r.key]
 	if f == nil {
 		f = &feed{
-			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: newTurn(), last: unknown,
+			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: newTurn(), last: unknown, final: unknown,
 			runs: make(map[int64]*compacted), compacting: newTurn(), working: h.working,
 			joiner: joiner{turn: newTurn()}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
 		}
