@@ -131,8 +131,10 @@ func until(ctx context.Context, do func() error) error {
 		if !isBusy(err) || time.Now().After(end) {
 			return err
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(time.Millisecond): // SQLite does not always wait
 		}
 	}
 }

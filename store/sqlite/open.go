@@ -84,7 +84,9 @@ func openDatabase(ctx context.Context, path string, create bool) (*database, err
 		return nil, err
 	}
 	d := &database{path: path, access: a, claim: c, group: group{turn: make(chan struct{}, 1)}}
-	if err := d.open(ctx, create); err != nil {
+	// SQLite itself does not wait for a process that changes the journal mode of a new file, or
+	// that removes the write-ahead log as the last one.
+	if err := until(ctx, func() error { return d.open(ctx, create) }); err != nil {
 		return nil, errors.Join(err, c.release())
 	}
 	return d, nil
