@@ -35,6 +35,7 @@ func TestDocs(t *testing.T) {
 		{"discovery/drift/README.md", root},
 		{"docs/batches.md", root},
 		{"docs/integrations.md", root},
+		{"docs/upstream.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
 	} {
 		t.Run(doc.path, func(t *testing.T) {
