@@ -27,6 +27,7 @@ CLIENT := $(CACHED) client envelope/judge/package.json envelope/judge/package-lo
 REDOCLY := $(CACHED) redocly docs/redocly/package.json docs/redocly/package-lock.json -- $(NPM)
 AXE := $(CACHED) axe discovery/report/axe/package.json discovery/report/axe/package-lock.json -- $(NPM)
 CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
+COPILOTKIT := $(CACHED) copilotkit $(addprefix cmd/internal/bench/store/copilotkit/,package.json package-lock.json runner.mjs) -- $(NPM)
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
 INSTALL_VENV := sh -c '$(PYTHON) -m venv venv && venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt && venv/bin/python -m pip check --disable-pip-version-check'
 N ?= 20000
@@ -93,6 +94,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(REDOCLY) >/dev/null
 	@$(AXE) >/dev/null
 	@$(CHAT) >/dev/null
+	@$(COPILOTKIT) >/dev/null
 	@$(MAKE) harness-adk harness-pydantic-ai
 	@artifact/assay/judge/build.sh >/dev/null
 
@@ -180,7 +182,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
-	@P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
+	@copilotkit=$$($(COPILOTKIT)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
@@ -371,7 +373,7 @@ bench-store: ## measure the event logs and write their tables in docs/benchmarks
 	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(STORE)
-	@runner=$$($(CACHED) copilotkit $(STORE)/copilotkit/* -- $(NPM)); store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $$runner/runner.mjs $(STORE_FLAGS)
+	@runner=$$($(COPILOTKIT)); store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $$runner/runner.mjs $(STORE_FLAGS)
 SERVE := cmd/internal/bench/serve
 .PHONY: bench-serve
 bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all

@@ -23,16 +23,29 @@ import (
 // its next run supersedes the one that it has left.
 func TestClientStops(t *testing.T) {
 	t.Parallel()
-	client := os.Getenv("P20EXPORT_CLIENT")
-	if client == "" {
-		t.Fatal("P20EXPORT_CLIENT does not name the directory of the reference client: run make client")
+	checkStops(t, "P20EXPORT_CLIENT", "stop.mjs")
+}
+
+// They work in CopilotKit's front end, whose runtime stops the run of its client.
+func TestClientStopsCopilotKit(t *testing.T) {
+	t.Parallel()
+	checkStops(t, "P20EXPORT_COPILOTKIT", "stop-copilotkit.mjs")
+}
+
+// checkStops lets a script of testdata stop runs, with the modules of a directory that the
+// environment names.
+func checkStops(t *testing.T, modules, script string) {
+	t.Helper()
+	installed := os.Getenv(modules)
+	if installed == "" {
+		t.Fatalf("%s does not name the directory of the client: run make client", modules)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink(filepath.Join(client, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Write(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
-	testkit.Write(t, filepath.Join(dir, "stop.mjs"), string(testkit.Read(t, "testdata/stop.mjs")))
+	testkit.Write(t, filepath.Join(dir, script), string(testkit.Read(t, filepath.Join("testdata", script))))
 	// The agent never ends a run that is to be stopped.
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ ThreadID, RunID string }
@@ -57,7 +70,7 @@ func TestClientStops(t *testing.T) {
 	log := newMemory(t)
 	front := startServe(t, log, agent.URL, serve.Replace)
 	const rounds = 5
-	cmd := exec.Command("node", "--preserve-symlinks", filepath.Join(dir, "stop.mjs"), front.URL+"/agents/"+servetest.Upstream, "t", fmt.Sprint(rounds))
+	cmd := exec.Command("node", "--preserve-symlinks", filepath.Join(dir, script), front.URL+"/agents/"+servetest.Upstream, "t", fmt.Sprint(rounds))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
