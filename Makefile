@@ -95,6 +95,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(AXE) >/dev/null
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
+	@$(INSTALL_PEER)
 	@$(MAKE) harness-adk harness-pydantic-ai
 	@artifact/assay/judge/build.sh >/dev/null
 
@@ -114,7 +115,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec
+LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec,peer
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -237,6 +238,13 @@ witness: ## compare our verdicts on AG-UI streams with those of a second reader 
 .PHONY: spec
 spec: ## compare our verdicts on the form of 20,000 generated events with the schemas of AG-UI's specification, which are in the directory P20EXPORT_SPEC
 	@$(GOTEST) -timeout 0 -v -tags spec -run '^TestSpec' ./envelope/witness
+
+PEER := project/lint/peer
+INSTALL_PEER = made=$$($(VENV) $(PEER)/requirements.txt -- $(INSTALL_VENV))
+UPDATE ?=
+.PHONY: validate-peer
+validate-peer: ## compare the findings of lint with those of ag-ui-validate, on captures, vectors and 5,000 damaged streams; UPDATE=1 writes the counts of docs/peers.md
+	@$(INSTALL_PEER); P20EXPORT_PEER=$$made/venv/bin/python $(GOTEST) -tags peer -run '^TestPeer$$' ./$(PEER) $(if $(UPDATE),-update)
 
 .PHONY: mutation
 mutation: ## disable the check of each rule in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)

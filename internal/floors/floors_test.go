@@ -64,6 +64,7 @@ var floors = map[string][]string{
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope/reduce", "envelope", "capture"},
 	"project/lint/producer":                  {"envelope/reduce", "envelope"},
 	"project/lint/transport":                 {"capture"},
+	"project/lint/peer":                      {},
 	"project/lint":                           {"project/lint/producer", "project/lint/transport", "project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture/inputs", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope/reduce", "envelope", "capture/inputs", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
