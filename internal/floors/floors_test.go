@@ -62,7 +62,7 @@ var floors = map[string][]string{
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/prune":                          {"project/verify", "project/record", "project", "capture"},
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope/reduce", "envelope", "capture"},
-	"project/lint/producer":                  {"envelope/reduce", "envelope"},
+	"project/lint/producer":                  {"envelope/reduce", "envelope/chunk", "envelope"},
 	"project/lint/transport":                 {"capture"},
 	"project/lint/peer":                      {},
 	"project/lint":                           {"project/lint/producer", "project/lint/transport", "project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture/inputs", "capture", "artifact"},

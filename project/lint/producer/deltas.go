@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"fmt"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
@@ -55,17 +57,20 @@ func (a *arguments) drop(id string) {
 
 // startArguments handles TOOL_CALL_START.
 func (c *Checker) startArguments(e *envelope.Event) {
-	id, ok := text(e, "toolCallId")
-	if !ok || !c.open.has(c.key(toolCall, id)) {
+	if id, ok := text(e, "toolCallId"); ok && c.open.has(c.key(toolCall, id)) {
+		c.calls.start(id)
+	}
+}
+
+// start begins the arguments of a call, unless it has some.
+func (a *arguments) start(id string) {
+	if _, has := a.texts[id]; has {
 		return
 	}
-	if _, has := c.calls.texts[id]; has {
-		return
+	if a.texts == nil {
+		a.texts = make(map[string][]byte)
 	}
-	if c.calls.texts == nil {
-		c.calls.texts = make(map[string][]byte)
-	}
-	c.calls.texts[id] = []byte{'"'}
+	a.texts[id] = []byte{'"'}
 }
 
 // addArguments handles TOOL_CALL_ARGS.
@@ -87,6 +92,14 @@ func (c *Checker) addArguments(e *envelope.Event) {
 // endArguments handles TOOL_CALL_END.
 func (c *Checker) endArguments(e *envelope.Event) {
 	id, _ := text(e, "toolCallId")
+	if why := c.checkArguments(id); why != "" {
+		c.found(e, "W21", "toolCallId", "", "%s", why)
+	}
+}
+
+// checkArguments says why the arguments of a call are not JSON, or returns "", and forgets
+// them.
+func (c *Checker) checkArguments(id string) (why string) {
 	kept := c.calls.texts[id]
 	if len(kept) > 1 && !c.lost {
 		text, _ := strictjson.AppendUnquoted(nil, append(kept, '"'))
@@ -94,8 +107,33 @@ func (c *Checker) endArguments(e *envelope.Event) {
 		d := new(strictjson.Decoder)
 		d.AllowDuplicates()
 		if _, err := strictjson.ReadText(&o, d, text); err != nil {
-			c.found(e, "W21", "toolCallId", "", "the arguments of tool call %s are not JSON: %s", finding.Quote(id), finding.Escape(err.Error()))
+			why = fmt.Sprintf("the arguments of tool call %s are not JSON: %s", finding.Quote(id), finding.Escape(err.Error()))
 		}
 	}
 	c.calls.drop(id)
+	return why
+}
+
+// expandArguments handles the chunks of tool calls. The event that ends the chunks of a call
+// has the finding about its arguments.
+func (c *Checker) expandArguments(e *envelope.Event) {
+	// The rules of docs/sequence.md are about chunks that cannot be expanded.
+	_ = c.chunks.Expand(e, func(part *envelope.Event) {
+		id, ok := text(part, "toolCallId")
+		if part == e || !ok {
+			return
+		}
+		switch part.Type {
+		case eventnames.ToolCallStart:
+			if c.known.ids[c.key(toolCall, id)] {
+				c.calls.start(id)
+			}
+		case eventnames.ToolCallArgs:
+			c.addArguments(part)
+		case eventnames.ToolCallEnd:
+			if why := c.checkArguments(id); why != "" {
+				c.report("", e.Ref().Annotate(finding.Violation("W21", "%s", why)))
+			}
+		}
+	})
 }

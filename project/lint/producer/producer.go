@@ -7,6 +7,7 @@ package producer
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
@@ -25,6 +26,7 @@ type Checker struct {
 	known    known
 	streamed streamed
 	calls    arguments
+	chunks   chunk.Expander
 	times    times
 	// lost means that an event of the run could not be read.
 	lost bool
@@ -65,6 +67,7 @@ func (c *Checker) Event(e *envelope.Event) {
 		c.checkDelta(e)
 		c.track(e)
 	}
+	c.expandArguments(e)
 	c.apply(e)
 }
 

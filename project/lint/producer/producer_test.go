@@ -109,6 +109,10 @@ func TestChecker(t *testing.T) {
 		{"the greatest counts", []string{started, usage(`"inputTokens":9223372036854775807,"outputTokens":9223372036854775807,"totalTokens":1`)}, []string{"1 warning W19"}},
 		{"counts that are no counts", []string{started, usage(`"inputTokens":-5,"totalTokens":"x","outputTokens":1.5`), `{"type":"RUN_ERROR","message":"x","usage":{}}`}, nil},
 		{"arguments with half of a surrogate pair in each part", []string{started, c1, `{"type":"TOOL_CALL_ARGS","toolCallId":"c1","delta":"\"\ud83d"}`, `{"type":"TOOL_CALL_ARGS","toolCallId":"c1","delta":"\ude00\""}`, endC1, finished}, nil},
+		{"arguments in chunks", []string{started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c1","toolCallName":"f","delta":"{\"a\":"}`, `{"type":"RAW","event":1}`, `{"type":"TOOL_CALL_CHUNK","delta":"1}"}`, finished}, nil},
+		{"half of the arguments in chunks", []string{started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c1","toolCallName":"f","delta":"{\"a\":"}`, m1, end1, finished}, []string{"2 warning W21"}},
+		{"half of the arguments in chunks at RUN_ERROR", []string{started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c1","toolCallName":"f","delta":"{\"a\":"}`, failed}, nil},
+		{"chunks of two agents", []string{started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c1","toolCallName":"f","delta":"{"}`, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c2","toolCallName":"f","delta":"[","subagentRunId":"a"}`, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c2","delta":"]"}`, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c1","delta":"}"}`, finished}, nil},
 	} {
 		c, found := newChecker()
 		if diff := cmp.Diff(test.want, check(t, c, found, test.events...)); diff != "" && (test.want != nil || len(*found) > 0) {
