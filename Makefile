@@ -185,6 +185,11 @@ client: ## compare our readings of AG-UI streams with those of the reference cli
 	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
 	@copilotkit=$$($(COPILOTKIT)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
+STREAMS ?= 100000
+.PHONY: client-streams
+client-streams: ## compare our verdicts with those of the reference client in each test on STREAMS (100000) generated streams (half an hour)
+	@client=$$($(CLIENT)); P20EXPORT_CLIENT=$$client $(GOTEST) -timeout 0 -v -tags client -run '^TestClient' ./envelope/sequence ./envelope/judge ./envelope/event ./envelope/chunk ./project/lint -streams $(STREAMS)
+
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \

@@ -28,6 +28,7 @@ var (
 
 var parts = []part{
 	{lane{name: "mutation", does: "the vectors notice when the check of any rule is disabled"}, regexp.MustCompile(`mutant`)},
+	{lane{name: "client-streams", does: "our verdicts on 100,000 generated streams, compared with those of AG-UI's reference client", tools: []string{"node", "npm"}}, goTest},
 	{lane{name: "soak-proxy", does: "200 streams through proxy for ten minutes, and 10 GiB in one response"}, goTest},
 	{lane{name: "soak-sqlite", does: "500 kills of the appender of a SQLite log"}, goTest},
 	{lane{name: "soak-postgres", does: "20 kills of PostgreSQL under an appender", tools: []string{"postgres"}}, goTest},
