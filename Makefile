@@ -95,7 +95,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(AXE) >/dev/null
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
-	@$(INSTALL_PEER)
+	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(MAKE) harness-adk harness-pydantic-ai
 	@artifact/assay/judge/build.sh >/dev/null
 
@@ -244,12 +244,11 @@ witness: ## compare our verdicts on AG-UI streams with those of a second reader 
 spec: ## compare our verdicts on the form of 20,000 generated events with the schemas of AG-UI's specification, which are in the directory P20EXPORT_SPEC
 	@$(GOTEST) -timeout 0 -v -tags spec -run '^TestSpec' ./envelope/witness
 
-PEER := project/lint/peer
-INSTALL_PEER = made=$$($(VENV) $(PEER)/requirements.txt -- $(INSTALL_VENV))
-UPDATE ?=
+VALIDATE_PEER := project/lint/peer
+VALIDATE_PEER_VENV = $(VENV) $(VALIDATE_PEER)/requirements.txt -- $(INSTALL_VENV)
 .PHONY: validate-peer
-validate-peer: ## compare the findings of lint with those of ag-ui-validate, on captures, vectors and 5,000 damaged streams; UPDATE=1 writes the counts of docs/peers.md
-	@$(INSTALL_PEER); P20EXPORT_PEER=$$made/venv/bin/python $(GOTEST) -tags peer -run '^TestPeer$$' ./$(PEER) $(if $(UPDATE),-update)
+validate-peer: ## compare the findings of lint with those of ag-ui-validate, another checker, on the captures, the vectors and 5,000 changed streams
+	@venv=$$($(VALIDATE_PEER_VENV)); P20EXPORT_PEER=$$venv/venv/bin/python $(GOTEST) -tags peer -run '^TestPeer' ./$(VALIDATE_PEER)
 
 .PHONY: mutation
 mutation: ## disable the check of each rule in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)

@@ -28,7 +28,7 @@ var lanes = []lane{
 	{name: "browser", does: "the pages and the example chat in Chromium", tools: []string{"chromium", "node", "npm", "python3"}},
 	{name: "differential", does: "the second validator and projector on generated cases", tools: []string{"python3"}},
 	{name: "witness", does: "AG-UI's specification, read a second time, on generated streams", tools: []string{"python3"}},
-	{name: "validate-peer", does: "ag-ui-validate, another checker of AG-UI streams, on the same streams", tools: []string{"python3"}},
+	{name: "validate-peer", does: "another checker of AG-UI events on the captures, the vectors and changed streams", tools: []string{"python3"}},
 	{name: "conformance", does: "the vectors on the program and the second validator", tools: []string{"python3"}},
 	{name: "operations", does: "the commands of the documentation that use other programs", tools: []string{"curl", "openssl", "python3", "systemd-analyze"}},
 	{name: "openapi", does: "the description of the interface of serve", tools: []string{"node", "npm"}},
