@@ -229,9 +229,9 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	logs(t, func(t *testing.T, log store.Log) {
 		key := store.Key{Thread: "t"}
-		p := start(t, log, nil, serve.Settings{Idle: 10 * time.Millisecond})
-		early := p.get("/threads/t/events")
+		early := start(t, log, nil, serve.Settings{Idle: 10 * time.Millisecond}).get("/threads/t/events")
 		same(t, early.status, http.StatusOK)
+		p := start(t, log, nil, serve.Settings{}) // writes no comments
 		p.get("/threads/t/events?follow=false").want(http.StatusOK, "")
 		line, err := early.body.ReadString('\n')
 		same(t, line, ":\n")
