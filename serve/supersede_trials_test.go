@@ -314,7 +314,7 @@ func (s *supersedeTrial) read(r *rand.Rand) {
 		if final > 0 || r.IntN(2) == 0 {
 			query += "&follow=false"
 		}
-		s.frames(http.MethodGet, "/threads/t/events"+query, r, func(id int64, data string) bool {
+		s.frames(http.MethodGet, "/threads/t/events"+query, r, final > 0, func(id int64, data string) bool {
 			if id <= position {
 				s.t.Errorf("position %d comes after %d", id, position)
 			}
@@ -336,7 +336,7 @@ func (s *supersedeTrial) join(r *rand.Rand) {
 		final = s.done()
 		checker := sequence.New(sequence.Options{Client: true})
 		last := int64(0)
-		complete := s.frames(http.MethodPost, "/threads/t/connect", r, func(id int64, data string) bool {
+		complete := s.frames(http.MethodPost, "/threads/t/connect", r, final > 0, func(id int64, data string) bool {
 			s.check(checker, []byte(data))
 			last = max(last, id)
 			return final > 0 || r.IntN(20) > 0
@@ -353,12 +353,13 @@ func (s *supersedeTrial) join(r *rand.Rand) {
 	}
 }
 
-// frames reads a response until the end, or until got returns false or a server is killed. It
-// reports whether it got to the end.
-func (s *supersedeTrial) frames(method, path string, r *rand.Rand, got func(id int64, data string) bool) (complete bool) {
+// frames reads a response until the end, until got returns false or a server is killed, or, of a
+// caller that did not know the last position, until it is known. It reports whether it got to
+// the end.
+func (s *supersedeTrial) frames(method, path string, r *rand.Rand, known bool, got func(id int64, data string) bool) (complete bool) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
-	if s.done() == 0 {
+	if !known {
 		defer context.AfterFunc(s.running, cancel)()
 	}
 	q, err := http.NewRequestWithContext(ctx, method, s.process(r.IntN(2)).url+path, strings.NewReader(input("t", "any")))
