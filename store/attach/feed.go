@@ -30,7 +30,7 @@ type feed struct {
 
 	mu      sync.Mutex
 	last    int64         // the last position that the follower knows, or unknown
-	lastRun int64         // where the last run began that the follower got
+	lastRun int64         // no later run is known: where the follower began, or got the last RUN_STARTED
 	final   int64         // readers end after this position, unless it is unknown
 	err     error         // why the follower ended
 	changed chan struct{} // closed when last or err changes; nil if nobody waits
@@ -80,7 +80,8 @@ func (f *feed) follow(ctx context.Context) error {
 		return store.ErrDeleted
 	}
 	f.mu.Lock()
-	f.last = t.Last
+	// A run may have begun up to here, also after a reader looked for one.
+	f.last, f.lastRun = t.Last, t.Last
 	f.wake()
 	f.mu.Unlock()
 	for e, err := range f.log.Follow(ctx, f.key, t.Last) {
