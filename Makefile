@@ -71,7 +71,7 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 
 CHECK = $(GO) run ./cmd/internal/check
 .PHONY: test
-test: ## run everything that needs only git and Go: about three minutes, and five more the first time
+test: ## run everything that needs only git and Go: about four minutes, and four more the first time
 	@$(CHECK) test
 
 SKIP ?=

@@ -51,7 +51,8 @@ func (s *stream) ownerOf(k kind, id string) (o owner, ok bool) {
 
 // busy reports whether an entity is open.
 func (s *stream) busy(k kind, id string) bool {
-	return slices.Contains(s.open[k], id) || slices.ContainsFunc(s.lanes, func(l lane) bool { return l.kind == k && l.id == id })
+	same := func(l lane) bool { return l.kind == k && l.id == id }
+	return slices.Contains(s.open[k], id) || slices.ContainsFunc(s.lanes, same) || slices.ContainsFunc(s.earlier, same)
 }
 
 // freshID returns an id that is not open: mostly a new one.
@@ -236,7 +237,8 @@ func (s *stream) chunk() {
 		f = f[:2] // a chunk has no role
 	}
 	// Only one stream is open in a lane.
-	s.lanes = slices.DeleteFunc(s.lanes, func(l lane) bool { return l.owner == tag })
+	of := func(l lane) bool { return l.owner == tag }
+	s.lanes, s.earlier = slices.DeleteFunc(s.lanes, of), slices.DeleteFunc(s.earlier, of)
 	s.lanes = append(s.lanes, lane{tag, k, id, f[2:]})
 	if s.chance(80) {
 		f = f.add("delta", s.delta(k))
@@ -249,7 +251,7 @@ func (s *stream) continueLane(l lane) {
 	var f fields
 	tag := s.tag(l.owner)
 	alone := true // no other lane has a stream of this kind
-	for _, other := range s.lanes {
+	for _, other := range slices.Concat(s.lanes, s.earlier) {
 		if other.kind == l.kind && other.owner != l.owner {
 			alone = false
 		}
@@ -296,7 +298,7 @@ func (s *stream) result() {
 
 // encrypted attaches an encrypted value to a message or a call.
 func (s *stream) encrypted() {
-	subtype, entity, o := "message", "m0", s.anyOwner()
+	subtype, entity, o := "message", "none", s.anyOwner()
 	if s.g.has(Tools) && len(s.calls) > 0 && s.chance(40) {
 		subtype, entity = "tool-call", pick(s, s.calls)
 		if known, ok := s.ownerOf(tool, entity); ok {

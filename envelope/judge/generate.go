@@ -115,6 +115,7 @@ type stream struct {
 	open     [4][]string // ids by kind, without those of lanes
 	owners   [4]map[string]owner
 	lanes    []lane
+	earlier  []lane // lanes that THINKING_* ended for this generator, and are open in the client
 	steps    []step
 	active   []string // subagents
 	closed   []string
@@ -188,7 +189,7 @@ func (s *stream) start() {
 		maps.Copy(s.before[k], s.owners[k])
 		s.owners[k] = map[string]owner{}
 	}
-	s.lanes, s.steps, s.active, s.closed, s.thinking = nil, nil, nil, nil, 0
+	s.lanes, s.earlier, s.steps, s.active, s.closed, s.thinking = nil, nil, nil, nil, nil, 0
 	if s.chance(90) {
 		s.runID++
 	}
@@ -399,17 +400,25 @@ func (s *stream) emit(name string, o owner, f fields) {
 	s.shut(name, o)
 }
 
-// shut closes the lanes that an event closes.
+// shut closes the lanes that an event closes. The client keeps those before THINKING_* open, which
+// other readers close: no later event may need either.
 func (s *stream) shut(name string, o owner) {
+	of := func(l lane) bool { return l.owner == o }
 	switch name {
 	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT":
-		s.lanes = nil
+		s.lanes, s.earlier = nil, nil
 	case "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
 		"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT",
 		"STATE_SNAPSHOT", "STATE_DELTA", "CUSTOM", "STEP_STARTED", "STEP_FINISHED",
 		"REASONING_START", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END", "REASONING_END",
-		"THINKING_START", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END", "THINKING_END",
 		"SUBAGENT_FINISHED", "SUBAGENT_ERROR":
-		s.lanes = slices.DeleteFunc(s.lanes, func(l lane) bool { return l.owner == o })
+		s.lanes, s.earlier = slices.DeleteFunc(s.lanes, of), slices.DeleteFunc(s.earlier, of)
+	case "THINKING_START", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END", "THINKING_END":
+		for _, l := range s.lanes {
+			if of(l) {
+				s.earlier = append(s.earlier, l)
+			}
+		}
+		s.lanes = slices.DeleteFunc(s.lanes, of)
 	}
 }
