@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/lint"
 )
 
@@ -83,6 +84,9 @@ func (fl *lintFlags) run(cmd *cobra.Command, args []string) error {
 		return fl.runEndpoint(cmd, args[0], options, origin)
 	}
 	if err := fl.checkNoEndpoint(cmd); err != nil {
+		if len(args) == 1 && isURL(args[0]) {
+			return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(args[0]))
+		}
 		return err
 	}
 	paths, err := findPaths(cmd, args)

@@ -82,6 +82,12 @@ func (fl *lintFlags) lintEndpoint(cmd *cobra.Command, dir string, settings clien
 	row := lint.Capture(cmd.Context(), dir, options, nil)
 	if fl.out == "" {
 		row.Response = name
+		for i := range row.Findings {
+			// The response that the usual hint names was deleted.
+			if f := &row.Findings[i]; f.Code == finding.HTTPStatus || f.Code == finding.FramingOpaque {
+				f.Hint = "to see the response, keep it with -o DIR"
+			}
+		}
 	}
 	return row
 }
