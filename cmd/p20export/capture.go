@@ -151,5 +151,5 @@ func notEndpoint(arg string) error {
 	if info, err := os.Stat(arg); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file; import it with --from: p20export capture --from FILE -o DIR", finding.Quote(arg))
 	}
-	return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(arg))
+	return endpointError(arg)
 }

@@ -131,7 +131,7 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 	case fl.gate && fl.quiet:
 		return errors.New("give either --gate or --quiet, not both")
 	case fl.harness == "" && !isEndpoint(args[0]):
-		return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(args[0]))
+		return endpointError(args[0])
 	}
 	if err := cli.CheckTextFlags(cmd, *fl.format, "details", "quiet"); err != nil || fl.out == "" {
 		return err

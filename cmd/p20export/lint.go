@@ -10,7 +10,6 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/lint"
 )
 
@@ -85,7 +84,7 @@ func (fl *lintFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if err := fl.checkNoEndpoint(cmd); err != nil {
 		if len(args) == 1 && isURL(args[0]) {
-			return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(args[0]))
+			return endpointError(args[0])
 		}
 		return err
 	}

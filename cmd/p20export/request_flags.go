@@ -71,6 +71,11 @@ func isEndpoint(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
+// endpointError returns the error for an argument that should be the URL of an endpoint.
+func endpointError(arg string) error {
+	return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.QuoteURL(arg))
+}
+
 // readHeaders reads the headers that the flags describe. Its errors name the flag.
 func (x *requestFlags) readHeaders(ctx context.Context) (http.Header, error) {
 	header, err := client.ReadHeaders(ctx, x.headers)
