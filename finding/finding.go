@@ -28,6 +28,9 @@ const (
 	Info    Severity = "info"
 )
 
+// Grade returns a number that is greater for a graver severity.
+func (s Severity) Grade() int { return slices.Index([]Severity{Info, Warning, Error}, s) }
+
 // Code identifies a kind of finding. It is lower_snake and declared in codes.go.
 type Code string
 

@@ -41,3 +41,30 @@ func TestListKeepsTheFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestListKeepsTheGravest checks that no warning pushes an error out of a list.
+func TestListKeepsTheGravest(t *testing.T) {
+	severities := []finding.Severity{finding.Error, finding.Warning, finding.Info}
+	rapid.Check(t, func(t *rapid.T) {
+		list := finding.List{GravestFirst: true}
+		var all []finding.Finding
+		n := rapid.IntRange(finding.MaxListed+1, 5*finding.MaxListed).Draw(t, "n")
+		for i := range n {
+			f := finding.New(finding.KeyUnknown, "m").WithOffset(int64(i)).WithSeverity(rapid.SampledFrom(severities).Draw(t, "severity"))
+			all = append(all, f)
+		}
+		order := rapid.Permutation(all).Draw(t, "order")
+		for _, f := range order {
+			if f.Severity != finding.Error || !list.CountUnlisted(*f.Offset) {
+				list.Add(f)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b finding.Finding) int { return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity) })
+		want := slices.Clone(all[:finding.MaxListed])
+		finding.Sort(want)
+		want = append(want, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", n-finding.MaxListed))
+		if diff := cmp.Diff(want, list.Findings()); diff != "" {
+			t.Fatalf("%d findings: %s", n, diff)
+		}
+	})
+}

@@ -60,6 +60,13 @@ func origin(r finding.Rule) string {
 	if r.Code != "" {
 		code = "`" + string(r.Code) + "`, "
 	}
+	if strings.ContainsAny(r.ID[:1], "WN") { // a rule of lint has a severity, which is never an error
+		about, _ := finding.Describe(r.Code)
+		code += map[finding.Severity]string{finding.Info: "an info, "}[about.Severity]
+		if about.Severity != finding.Info {
+			code += "a warning, "
+		}
+	}
 	switch section, ofThePlan := strings.CutPrefix(r.Spec, "P20 §"); {
 	case ofThePlan:
 		return code + regexp.QuoteMeta("["+r.Spec+"](p20.md#s"+section+")") + `[.,:]`

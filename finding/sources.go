@@ -49,6 +49,18 @@ type Source struct {
 	Clients []string `json:"clients"`
 }
 
+// Page returns the address of the page that has the first sentence, or "" if there is none.
+func (s Source) Page() string {
+	if len(s.Sentences) == 0 {
+		return ""
+	}
+	version := "1.1"
+	if !slices.Contains(s.Versions, version) {
+		version = s.Versions[0] // the draft
+	}
+	return "https://docs.ag-ui.com/spec/" + version + "/" + s.Sentences[0].Page
+}
+
 // Level returns the level of the first sentence, or Must if there is none.
 func (s Source) Level() Level {
 	if len(s.Sentences) == 0 {

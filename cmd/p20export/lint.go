@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -22,8 +23,8 @@ func newLint() *cobra.Command {
 (docs/sequence.md) and their form (docs/vocabulary.md), whether a producer most
 likely meant them, and how they were sent (docs/lint.md). A client ends a run at
 the first event that breaks a rule of AG-UI; lint reports all breaches, each
-with its rule, event, JSON Pointer, line, column and byte offset, up to 100
-findings per capture.
+with its rule, event, JSON Pointer, line, column and byte offset. It lists up to
+100 findings per capture, errors first, and counts all.
 
 With a URL, lint posts the REQUEST to the endpoint and checks the response. The
 capture is deleted afterwards, unless -o names the directory DIR to keep it in.
@@ -54,10 +55,10 @@ Lines and columns are known for the first 8 MiB of a response. --format sarif
 (SARIF 2.1.0) and --format junit (JUnit XML) write one document after all
 captures have been checked, and nothing if interrupted. --format github writes
 annotations for GitHub Actions.
-` + exitHelp("no capture has a finding as severe as --fail-on", "a capture has one: it breaks a rule, has no events or an HTTP error, or was changed after it was closed", ""),
+` + exitHelp("no capture has a finding as severe as --fail-on", "a capture has one: it breaks a rule, has no events, or was changed after it was closed", ""),
 		Example: `  p20export lint captures/one-turn
   p20export lint http://127.0.0.1:8011/ --input request.json
-  p20export lint captures --fail-on warning --off W9 --require text,tool-calls
+  p20export lint captures --fail-on warning --off W14 --require text,tool-calls
   p20export lint --format sarif captures > findings.sarif
   p20export lint --protocol 0.x old.ndjson`,
 		Args: cli.OneOrMore("CAPTURE or a URL"),
@@ -137,13 +138,17 @@ func loadLintConfig(ctx context.Context, path string) (*lint.Config, error) {
 	named := path != ""
 	if !named {
 		path = lint.ConfigName
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a file; give another configuration with --config", path)
+		}
+		if _, err := os.Lstat(path); isMissing(err) {
+			return new(lint.Config), nil
+		}
 	}
 	c, err := lint.LoadConfig(ctx, path)
 	switch {
 	case err == nil:
 		return c, nil
-	case !named && isMissing(err):
-		return new(lint.Config), nil
 	case named:
 		return nil, fmt.Errorf("--config %w", err)
 	}

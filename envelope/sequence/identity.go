@@ -6,6 +6,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // identity is what the rules on the identity of runs know of the stream.
@@ -151,16 +152,17 @@ func (c *Checker) declare(e *envelope.Event) {
 	if c.auto {
 		c.protocol = protocol
 	}
+	newer := finding.New(finding.ProtocolNewer, "RUN_STARTED declares AG-UI %s; the run is read as %s", finding.Quote(declared), c.protocol)
 	if how == event.Known && c.protocol == event.V1 && protocol == event.V1Minor1 {
-		how = event.Newer
+		how, newer = event.Newer, newer.WithHint(hint.ReadAsDeclared)
 	}
 	if c.protocol == event.V0 || c.client {
 		return
 	}
 	switch how {
 	case event.Newer:
-		c.report(e, finding.New(finding.ProtocolNewer, "RUN_STARTED declares AG-UI %s; the run is read as %s", finding.Quote(declared), c.protocol), v, "/protocolVersion")
+		c.report(e, newer, v, "/protocolVersion")
 	case event.Uninterpretable:
-		c.report(e, finding.New(finding.ProtocolNewer, "RUN_STARTED declares the version %s, which is not of the form MAJOR.MINOR; the run is read as %s", finding.Quote(declared), c.protocol), v, "/protocolVersion")
+		c.report(e, finding.New(finding.ProtocolNewer, "RUN_STARTED declares the version %s, which is not of the form MAJOR.MINOR; the run is read as %s", finding.Quote(declared), c.protocol).WithHint(hint.DeclareVersion), v, "/protocolVersion")
 	}
 }

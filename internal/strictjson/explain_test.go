@@ -16,6 +16,7 @@ func TestExplain(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"list":[1],"more":2}`: "/more is not a key of a list",
 		`{"list":[1,"x"]}`:      "the value of /list/1 is not allowed in a list",
+		`{"list":{}}`:           "the value of /list must be an array in a list",
 		`[]`:                    "it is not a JSON object, as a list must be",
 		`{"list":[1]`:           "invalid JSON at byte 11: unexpected EOF",
 		`{"list":[1]]`:          "invalid JSON at byte 11: invalid character ']' after object value (expecting ',' or '}')",

@@ -1,11 +1,14 @@
 package lint
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope/event"
@@ -45,10 +48,28 @@ func LoadConfig(ctx context.Context, path string) (*Config, error) {
 	if err := strictjson.Explain(json.Unmarshal(data, c, json.RejectUnknownMembers(true)), "a configuration of lint"); err != nil {
 		return nil, fmt.Errorf("%s: %w", finding.Escape(path), err)
 	}
-	if err := c.check(); err != nil {
+	if err := cmp.Or(checkNulls(data), c.check()); err != nil {
 		return nil, fmt.Errorf("%s: %w", finding.Escape(path), err)
 	}
 	return c, nil
+}
+
+// checkNulls returns an error if the configuration or one of its values is null. The decoder
+// takes null for the zero value.
+func checkNulls(data []byte) error {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	if members == nil {
+		return errors.New("it is null, and must be a JSON object")
+	}
+	for _, key := range sortedKeys(members) {
+		if members[key].Kind() == 'n' {
+			return fmt.Errorf("%s is null: leave it out for the default", key)
+		}
+	}
+	return nil
 }
 
 // check returns the first mistake.
@@ -86,6 +107,9 @@ func CheckOrigin(s string) error {
 func (c *Config) Policy() (*Policy, error) {
 	p := new(Policy)
 	for _, rule := range sortedKeys(c.Rules) {
+		if name, ok := ruleName(rule); ok && name != rule {
+			return nil, fmt.Errorf("rules: %s is written %s in a configuration", finding.Quote(rule), name)
+		}
 		if err := p.Set(rule, c.Rules[rule]); err != nil {
 			return nil, fmt.Errorf("rules: %w", err)
 		}

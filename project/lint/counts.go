@@ -46,7 +46,7 @@ func (c counts) list() []RuleCount {
 		list = append(list, count)
 	}
 	slices.SortFunc(list, func(a, b RuleCount) int {
-		return cmp.Or(cmp.Compare(grade(b.Severity), grade(a.Severity)), cmp.Compare(a.Code, b.Code), cmp.Compare(nameOrEmpty(a.Rule), nameOrEmpty(b.Rule)))
+		return cmp.Or(cmp.Compare(b.Severity.Grade(), a.Severity.Grade()), cmp.Compare(a.Code, b.Code), cmp.Compare(nameOrEmpty(a.Rule), nameOrEmpty(b.Rule)))
 	})
 	return list
 }

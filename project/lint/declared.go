@@ -47,6 +47,9 @@ func (l *Linter) declare(e *envelope.Event) {
 		version, _ = v.Text()
 	}
 	protocol, reading := event.Declared(version)
+	if v.Kind == envelope.StringValue && version == "" {
+		reading = event.Uninterpretable
+	}
 	if l.auto {
 		l.protocol = protocol
 	}
@@ -79,6 +82,8 @@ func (d Declaration) About() string {
 	switch {
 	case d.Reading == "undeclared":
 		return string(d.Protocol) + " (undeclared)"
+	case d.Version != nil && *d.Version == "":
+		return string(d.Protocol) + ` (declared "")`
 	case d.Version != nil && *d.Version != string(d.Protocol):
 		return string(d.Protocol) + " (declared " + *d.Version + ")"
 	}

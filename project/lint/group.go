@@ -62,7 +62,7 @@ func (g *Groups) List() []Group {
 		list = append(list, *group)
 	}
 	slices.SortFunc(list, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(grade(b.Severity), grade(a.Severity)), cmp.Compare(b.Count, a.Count),
+		return cmp.Or(cmp.Compare(b.Severity.Grade(), a.Severity.Grade()), cmp.Compare(b.Count, a.Count),
 			cmp.Compare(a.Code, b.Code), cmp.Compare(nameOrEmpty(a.Rule), nameOrEmpty(b.Rule)))
 	})
 	return list

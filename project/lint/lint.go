@@ -96,13 +96,18 @@ func Capture(ctx context.Context, path string, o Options, progress scan.Progress
 	if l.Failed() {
 		row.Verdict = project.Refused
 	}
-	if l.client || result.Events == 0 || result.Runs == 0 && !l.failed {
+	if l.client || result.Events == 0 || result.Runs == 0 && !l.failed || isErrorStatus(result.Manifest) {
 		row.Client = project.Refused
 	}
 	for _, count := range row.Rules {
 		row.Passed = row.Passed && !AtLeast(count.Severity, o.FailOn)
 	}
 	return row
+}
+
+// isErrorStatus reports whether a response has a status with which clients do not read it.
+func isErrorStatus(m *capture.Manifest) bool {
+	return m != nil && m.Source.Status != nil && (*m.Source.Status < 200 || *m.Source.Status > 299)
 }
 
 // newRow returns a row without a verdict, and the options with their defaults.

@@ -55,6 +55,7 @@ func New(p event.Protocol) *Linter {
 func newFull(c *capture.Capture, o Options, request []byte) *Linter {
 	l := New(o.Protocol)
 	l.policy, l.capture, l.live, l.features = o.Policy, c, o.Live, new(features)
+	l.found.GravestFirst = true
 	l.producer = producer.New(l.noteProducer)
 	if request == nil {
 		return l
@@ -136,7 +137,7 @@ func (l *Linter) Finish(r scan.Result) error {
 			l.finally(f)
 		}
 	}
-	if l.producer != nil {
+	if l.producer != nil && !cutByReader(r.Manifest) {
 		l.producer.End(l.last)
 	}
 	l.addNotes()
@@ -155,6 +156,12 @@ func (l *Linter) Finish(r scan.Result) error {
 	}
 	l.list = l.found.Findings()
 	return nil
+}
+
+// cutByReader reports whether the program that recorded a response stopped before its end.
+// Then it is not the producer that left open what is open.
+func cutByReader(m *capture.Manifest) bool {
+	return m != nil && (m.End == capture.EndCancelled || m.End == capture.EndLimit || m.End == capture.EndStorage)
 }
 
 // finally adds a finding about the whole capture.

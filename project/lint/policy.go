@@ -24,11 +24,12 @@ type Policy struct {
 }
 
 // Set sets the severity of a rule: error, warning, info or off. A rule is named by its
-// number, such as G15, in any case, or by the code event_refused or event_altered.
+// number, such as G15, or by the code of findings without a rule, in any case. See
+// RuleNames.
 func (p *Policy) Set(rule string, severity finding.Severity) error {
 	name, ok := ruleName(rule)
 	if !ok {
-		return fmt.Errorf("there is no rule %s that lint applies; the rules are those of docs/sequence.md (G15) and docs/lint.md (W7, N5), event_refused and event_altered", finding.Quote(rule))
+		return fmt.Errorf("there is no rule %s that lint applies; the rules are those of docs/sequence.md (G15) and docs/lint.md (W7, N5), and %s", finding.Quote(rule), strings.Join(RuleNames()[:len(unnumbered)], ", "))
 	}
 	switch severity {
 	case finding.Error, finding.Warning, finding.Info, Off:
@@ -42,9 +43,13 @@ func (p *Policy) Set(rule string, severity finding.Severity) error {
 	return nil
 }
 
+// unnumbered are the codes of findings that have no rule of their own and whose severity can
+// be set.
+var unnumbered = []finding.Code{finding.EventRefused, finding.EventAltered, finding.ProtocolNewer, finding.RunNotTerminated, finding.CaptureCutShort}
+
 // ruleName returns the name of a rule as it is in Policy.Rules, and whether it exists.
 func ruleName(s string) (string, bool) {
-	for _, code := range []finding.Code{finding.EventRefused, finding.EventAltered} {
+	for _, code := range unnumbered {
 		if strings.EqualFold(s, string(code)) {
 			return string(code), true
 		}
@@ -59,7 +64,10 @@ func ruleName(s string) (string, bool) {
 
 // RuleNames returns the names that Policy.Set accepts, in the order of the documentation.
 func RuleNames() []string {
-	names := []string{string(finding.EventRefused), string(finding.EventAltered)}
+	var names []string
+	for _, code := range unnumbered {
+		names = append(names, string(code))
+	}
 	for _, r := range append(finding.SequenceRules(), finding.LintRules()...) {
 		names = append(names, r.ID)
 	}
@@ -68,12 +76,15 @@ func RuleNames() []string {
 
 // SetRequired sets the features that a stream has to exercise.
 func (p *Policy) SetRequired(features []string) error {
+	p.Require = nil
 	for _, name := range features {
 		if !slices.Contains(Features(), name) {
 			return fmt.Errorf("there is no feature %s; the features are %s", finding.Quote(name), strings.Join(Features(), ", "))
 		}
+		if !slices.Contains(p.Require, name) {
+			p.Require = append(p.Require, name)
+		}
 	}
-	p.Require = slices.Clone(features)
 	return nil
 }
 
@@ -111,11 +122,7 @@ func ParseSeverity(s string) (finding.Severity, error) {
 }
 
 // AtLeast reports whether a severity is as grave as another one.
-func AtLeast(s, least finding.Severity) bool { return grade(s) >= grade(least) }
-
-func grade(s finding.Severity) int {
-	return slices.Index([]finding.Severity{finding.Info, finding.Warning, finding.Error}, s)
-}
+func AtLeast(s, least finding.Severity) bool { return s.Grade() >= least.Grade() }
 
 // Options are the settings of a check.
 type Options struct {

@@ -62,6 +62,7 @@ type Document struct {
 	root jsonvalue.Value
 
 	undo   []change
+	copied int // what the copies of the patch take in memory, in bytes
 	growth []growth
 	open   []*int // the sizes of the arrays and objects on the way to a place
 	// special reports that a patch put a value into the document that is not JSON.
@@ -129,6 +130,7 @@ func (d *Document) Append(dst []byte) []byte {
 // define it (AG-UI 1.1, Snapshots and Deltas, When a patch does not apply).
 func (d *Document) Apply(patch strictjson.Value, dialect Dialect, unknown func(index int, op string)) error {
 	d.permit(len(patch.Raw))
+	d.copied = 0
 	apply := d.applyRFC6902
 	if dialect == Client {
 		apply = d.applyClient
@@ -226,7 +228,7 @@ type Error struct {
 }
 
 func newError(index int, op *operation, reason error) *Error {
-	limit := reason == errLarge || reason == errDeep || reason == errWork
+	limit := reason == errLarge || reason == errDeep || reason == errWork || reason == errCopied
 	return &Error{Index: index, Op: op.name, Pointer: op.pointer, Reason: reason.Error(), Limit: limit}
 }
 
@@ -278,6 +280,7 @@ var (
 	errDeep    = errors.New("the document would nest deeper than 512 levels")
 	errDiffers = errors.New("the value is another")
 	errOp      = errors.New(`"op" is not one of add, remove, replace, move, copy and test`)
+	errCopied  = errors.New("the patch copies more than 256 MiB")
 	errWork    = errors.New("the patches so far copied too much in relation to their length")
 )
 
@@ -302,6 +305,33 @@ func (d *Document) work(n int) error {
 	}
 	b.spent += n
 	return nil
+}
+
+// clone copies a value, within the limits of all patches and of this one.
+func (d *Document) clone(v jsonvalue.Value) (jsonvalue.Value, error) {
+	if err := d.work(sizeOf(v)); err != nil {
+		return nil, err
+	}
+	if d.copied += valueBytes * count(v); d.copied > maxCopied {
+		return nil, errCopied
+	}
+	return jsonvalue.Clone(v), nil
+}
+
+// count returns the number of values in v, with v.
+func count(v jsonvalue.Value) int {
+	n := 1
+	switch v := v.(type) {
+	case *jsonvalue.Array:
+		for _, e := range v.All {
+			n += count(e)
+		}
+	case *jsonvalue.Object:
+		for _, m := range v.All {
+			n += count(m)
+		}
+	}
+	return n
 }
 
 func (d *Document) budget() *Budget {

@@ -323,3 +323,27 @@ func TestWork(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesOfOnePatch checks the limit on what the copies of one patch take in memory, which
+// has to be kept until the patch has been applied.
+func TestCopiesOfOnePatch(t *testing.T) {
+	const n = 100_000
+	list := "[" + strings.Repeat("{},", n-1) + "{}]"
+	operation := `{"op":"copy","from":"/a","path":"/b"}`
+	for _, dialect := range []Dialect{RFC6902, Client} {
+		d := newDocument(t, `{"a":`+list+`}`)
+		most := maxCopied / (valueBytes * (n + 1))
+		enough := read(t, []byte("["+strings.Repeat(operation+",", most-1)+operation+"]"))
+		tooMany := read(t, []byte("["+strings.Repeat(operation+",", most)+operation+"]"))
+		before := string(d.Append(nil))
+		var e *Error
+		if err := d.Apply(tooMany, dialect, nil); !errors.As(err, &e) || !e.Limit || e.Index != most || string(d.Append(nil)) != before {
+			t.Errorf("%s: %d copies: %v", dialect, most+1, err)
+		}
+		for range 2 { // each patch has the limit for itself
+			if err := d.Apply(enough, dialect, nil); err != nil {
+				t.Errorf("%s: %d copies: %v", dialect, most, err)
+			}
+		}
+	}
+}

@@ -406,10 +406,11 @@ func (d *Document) cloneJSON(v jsonvalue.Value) (jsonvalue.Value, error) {
 	if v == (missing{}) {
 		return nil, nil
 	}
-	if err := d.work(sizeOf(v)); err != nil {
+	v, err := d.clone(v)
+	if err != nil {
 		return nil, err
 	}
-	if v = jsonvalue.Clone(v); d.special {
+	if d.special {
 		dropSpecial(v)
 		measure(v)
 	}

@@ -18,4 +18,11 @@ const (
 	// again and again.
 	freeWork   = 256 << 20
 	workFactor = 8
+
+	// maxCopied limits what the copies of one patch take in memory, about valueBytes for
+	// each value. Until the patch has been applied, the document keeps what it replaced,
+	// so that it can be undone: a patch that copies a list onto the same member again and
+	// again would keep every copy.
+	maxCopied  = 256 << 20
+	valueBytes = 64
 )

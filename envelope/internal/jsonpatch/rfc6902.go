@@ -55,11 +55,12 @@ func (d *Document) applyRFC6902(op *operation) error {
 		if err != nil {
 			return err
 		}
-		if err := d.work(sizeOf(v)); err != nil {
+		v, err = d.clone(v)
+		if err != nil {
 			return err
 		}
 		op.pointer = path
-		return d.add(path, jsonvalue.Clone(v), len(d.open))
+		return d.add(path, v, len(d.open))
 	}
 	text, ok := op.Get("value")
 	if !ok {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // A Response is what a capture has about the transport of a response.
@@ -40,10 +41,10 @@ func Check(r Response) []finding.Finding {
 	}
 	if m := r.Manifest; m != nil && m.Source.Kind != capture.KindFile && (m.Source.Status == nil || *m.Source.Status == 200) {
 		mediaType, charset := contentType(m.Source.ContentType)
-		add(checkMediaType(mediaType))
+		add(checkMediaType(mediaType, r.Events > 0))
 		add(checkCharset(charset))
 	}
-	if r.Framing == capture.SSE {
+	if r.Framing == capture.SSE && r.isStream() {
 		add(checkLines(r.Head))
 	}
 	if r.Manifest != nil && r.Arrivals != nil {
@@ -56,13 +57,27 @@ func Check(r Response) []finding.Finding {
 	return list
 }
 
+// isStream reports whether a response is, or claims to be, an event stream. The page of an
+// error is none.
+func (r *Response) isStream() bool {
+	if r.Events > 0 || r.Manifest == nil || r.Manifest.Source.Kind == capture.KindFile {
+		return true
+	}
+	mediaType, _ := contentType(r.Manifest.Source.ContentType)
+	return mediaType == eventStream
+}
+
 // Classify returns a finding about a capture as a finding of the rules N4, N8 and N9. Other
 // findings are returned unchanged.
 func Classify(f finding.Finding, r Response) finding.Finding {
 	switch f.Code {
 	case finding.EventIncomplete:
 		if r.Framing == capture.SSE {
-			return f.InRule("N4")
+			f = f.InRule("N4")
+			if r.Manifest == nil || r.Manifest.End == capture.EndEOF {
+				f = f.WithHint(hint.EndWithBlankLine)
+			}
+			return f
 		}
 	case finding.CaptureCutShort:
 		if r.Manifest != nil && r.Manifest.End == capture.EndError {
@@ -88,7 +103,7 @@ func contentType(value string) (mediaType, charset string) {
 
 const eventStream = "text/event-stream"
 
-func checkMediaType(mediaType string) *finding.Finding {
+func checkMediaType(mediaType string, hasEvents bool) *finding.Finding {
 	var f finding.Finding
 	switch mediaType {
 	case eventStream:
@@ -99,6 +114,9 @@ func checkMediaType(mediaType string) *finding.Finding {
 		f = finding.Violation("N1", "the response has the content type %s; that of an event stream is %s", finding.Quote(mediaType), eventStream)
 	}
 	f = f.WithSeverity(finding.Warning)
+	if hasEvents {
+		f = f.WithHint(hint.SendEventStream)
+	}
 	return &f
 }
 

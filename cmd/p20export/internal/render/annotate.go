@@ -27,12 +27,12 @@ func (p *Printer) annotate(file string, exact bool, findings []finding.Finding) 
 			title = f.Rule + " " + title
 		}
 		properties = append(properties, "title="+property(title))
-		message := f.Message
+		message := finding.Printable(f.Message)
 		if f.EventIndex != nil {
 			message = fmt.Sprintf("event %d: %s", *f.EventIndex, message)
 		}
 		if f.Hint != "" {
-			message += "\nnext: " + f.Hint
+			message += "\nnext: " + finding.Printable(f.Hint)
 		}
 		p.Raw([]byte("::" + command + " " + strings.Join(properties, ",") + "::" + data(message) + "\n"))
 	}

@@ -143,6 +143,7 @@ func (p *Printer) ruleSource(s finding.Source) {
 		clients = "none of the published ones"
 	}
 	p.field("says", strings.Join(places, "; "))
+	p.field("page", s.Page())
 	p.field("versions", strings.Join(s.Versions, ", "))
 	p.field("clients", clients)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/lint"
 )
@@ -44,18 +45,30 @@ func (p *Printer) linted(row lint.Row, single bool) {
 		result = Plural(row.Breaches, "error", "errors")
 	case row.Verdict == project.Accepted:
 		result = "no rule broken"
+	case row.Events > 0:
+		result = Plural(errorsOf(row), "error", "errors")
 	}
 	if row.Events > 0 {
 		result = Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + protocolsOf(row) + ", " + result
 	}
-	p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, result)
+	p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, painted(result))
 	if single && len(row.Features) > 0 {
 		p.Line("  features \t%s", strings.Join(row.Features, ", "))
 	}
 	p.Findings(row.Findings)
 }
 
-// protocolsOf names the versions of AG-UI whose rules were applied.
+// errorsOf returns the number of errors.
+func errorsOf(row lint.Row) (n int) {
+	for _, c := range row.Rules {
+		if c.Severity == finding.Error {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// protocolsOf names the versions of AG-UI whose rules were applied. The text is escaped.
 func protocolsOf(row lint.Row) string {
 	if len(row.Declared) == 0 {
 		return "AG-UI " + string(row.Protocol)
@@ -85,7 +98,7 @@ func (p *Printer) LintGroups(groups *lint.Groups) {
 		}
 		p.Line("%-7s %s: %s in %s", string(g.Severity), name, Plural(g.Count, "time", "times"), Plural(g.Captures, "capture", "captures"))
 		for _, place := range g.First {
-			p.Line("  \t%s%s: %s", place.Capture, placeOf(place.Finding), painted(place.Finding.Message))
+			p.Line("  \t%s%s: %s", place.Capture, placeOf(place.Finding), painted(finding.Printable(place.Finding.Message)))
 		}
 	}
 }
