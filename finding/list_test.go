@@ -59,7 +59,9 @@ func TestListKeepsTheGravest(t *testing.T) {
 				list.Add(f)
 			}
 		}
-		slices.SortStableFunc(all, func(a, b finding.Finding) int { return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity) })
+		slices.SortStableFunc(all, func(a, b finding.Finding) int {
+			return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
+		})
 		want := slices.Clone(all[:finding.MaxListed])
 		finding.Sort(want)
 		want = append(want, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", n-finding.MaxListed))
