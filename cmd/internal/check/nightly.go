@@ -27,6 +27,7 @@ var (
 )
 
 var parts = []part{
+	{lane{name: "stress", does: "nothing depends on how busy the machine is: make test five times and the lane race twice beside four busy processes", tools: []string{"cc"}}, regexp.MustCompile(`^(suites|race) `)},
 	{lane{name: "mutation", does: "the vectors notice when the check of any rule is disabled"}, regexp.MustCompile(`mutant`)},
 	{lane{name: "client-streams", does: "our verdicts on 100,000 generated streams, compared with those of AG-UI's reference client", tools: []string{"node", "npm"}}, goTest},
 	{lane{name: "soak-proxy", does: "200 streams through proxy for ten minutes, and 10 GiB in one response"}, goTest},
