@@ -83,7 +83,9 @@ const codePrefix = "p20export."
 // what is open in it. If that is not possible, it ends with a RUN_ERROR, like all others.
 //
 // The last position is read before anything else. If the append succeeds, nothing was
-// appended since, so the stream was still open.
+// appended since, so the stream was still open. If it does not, because the run goes on, a
+// run that is stopped is not looked up again: reading what was appended since is enough, and
+// shorter, and the next append has to come before the next one of the run.
 func finish(ctx context.Context, log store.Log, key store.Key, stream string, c closing, silent bool, end capture.End) (ended, closed bool, err error) {
 	stop := stopper{log: log, key: key, stream: stream}
 	for {
@@ -102,35 +104,40 @@ func finish(ctx context.Context, log store.Log, key store.Key, stream string, c 
 		if err != nil {
 			return false, false, err
 		}
-		now := time.Now()
-		var events [][]byte
-		switch {
-		case open && c.stops:
-			if events, err = stop.events(ctx, run, t.Last, c, now); err != nil {
-				return false, false, err
-			}
-		case silent && !open:
+		stops := open && c.stops
+		if silent && !open {
 			begun, err := hasBegun(ctx, log, key, s)
 			if err != nil {
 				return false, false, err
 			}
 			open = !begun
 		}
-		if open && events == nil {
-			events = [][]byte{c.event(now)}
-		}
-		var entries []store.Entry
-		for _, e := range events {
-			entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: e})
-		}
-		entries = append(entries, store.Entry{Stream: stream, Kind: store.End, Arrived: now, Data: []byte(end)})
-		var conflict *store.ConflictError
-		if _, err = log.Append(ctx, key, t.Last, entries); !errors.As(err, &conflict) {
-			return err == nil, err == nil && open, err
-		}
-		// What can be read before the last position is read again makes the next try shorter.
-		if err := stop.read(ctx, conflict.Last); err != nil {
-			return false, false, err
+		for last, same := t.Last, true; same; {
+			now := time.Now()
+			var events [][]byte
+			if stops {
+				if events, err = stop.events(ctx, run, last, c, now); err != nil {
+					return false, false, err
+				}
+			}
+			if open && events == nil {
+				events = [][]byte{c.event(now)}
+			}
+			var entries []store.Entry
+			for _, e := range events {
+				entries = append(entries, store.Entry{Stream: stream, Kind: store.Closing, Arrived: now, Data: e})
+			}
+			entries = append(entries, store.Entry{Stream: stream, Kind: store.End, Arrived: now, Data: []byte(end)})
+			var conflict *store.ConflictError
+			if _, err = log.Append(ctx, key, last, entries); !errors.As(err, &conflict) {
+				return err == nil, err == nil && open, err
+			}
+			if last = conflict.Last; !stops {
+				break
+			}
+			if same, err = stop.goesOn(ctx, last); err != nil {
+				return false, false, err
+			}
 		}
 	}
 }

@@ -86,6 +86,26 @@ func (p *stopper) read(ctx context.Context, to int64) error {
 	return nil
 }
 
+// goesOn is like read after events, but reads all entries, and reports whether the run is
+// still the open one: its stream has nothing that begins or ends a run, and no end.
+func (p *stopper) goesOn(ctx context.Context, to int64) (bool, error) {
+	for e, err := range p.log.Read(ctx, p.key, p.last) {
+		if err != nil {
+			return false, err
+		}
+		if e.Position > to {
+			break
+		}
+		if e.Stream == p.stream && (e.Kind != store.Event || e.Run != p.run || typeOfRun(e.Data) != "") {
+			return false, nil
+		}
+		if p.last = e.Position; e.Run == p.run && e.Kind == store.Event {
+			p.look(e.Data)
+		}
+	}
+	return true, nil
+}
+
 // look reads an event of the run.
 func (p *stopper) look(data []byte) {
 	e, err := envelope.ReadEvent(data)

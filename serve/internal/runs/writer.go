@@ -44,19 +44,26 @@ type writer struct {
 	began    time.Time       // when the first of them was added
 	busy     time.Time       // when the last call of event or flush returned
 	rested   time.Time       // when the last pause ended
+	slowest  time.Duration   // the longest call of event or flush since then
 }
 
+// While events are added without a pause of restLeast, there is one after restEvery times its
+// length. Otherwise nobody else could end the run: an append fails if the thread has a later
+// entry than its caller has seen. Whoever wants to end it reads and appends twice in a pause,
+// which takes about as long as that many appends of the run, however slow the machine and
+// the log are.
 const (
-	// restAfter is how long events are added without a pause, and restTime how long the pause
-	// is then. Without one, nobody else could end the run: an append fails if the thread
-	// has a later entry than its caller has seen.
-	restAfter = 500 * time.Millisecond
-	restTime  = 50 * time.Millisecond
+	restEvery   = 20
+	restAppends = 8
+	restLeast   = 50 * time.Millisecond
+	restMost    = 5 * time.Second
 )
 
 // event adds an event.
 func (w *writer) event(data []byte, arrived time.Time) error {
 	w.rest()
+	began := time.Now()
+	defer func() { w.was(time.Since(began)) }()
 	if len(data) >= largeEvent {
 		if err := w.flush(); err != nil {
 			return err
@@ -96,7 +103,8 @@ func (w *writer) flush() error {
 	if w.waiting == 0 {
 		return nil
 	}
-	defer func() { w.busy = time.Now() }()
+	began := time.Now()
+	defer func() { w.was(time.Since(began)) }()
 	err := w.persist(w.stream.Flush)
 	if err == nil {
 		w.observer.Appended(w.waiting, time.Since(w.began))
@@ -105,19 +113,26 @@ func (w *writer) flush() error {
 	return err
 }
 
+// was notes that a call of event or flush took some time and is about to return.
+func (w *writer) was(took time.Duration) {
+	w.busy = time.Now()
+	w.slowest = max(w.slowest, took)
+}
+
 // rest waits if events have been added for long without a pause.
 func (w *writer) rest() {
 	now := time.Now()
+	pause := min(max(restLeast, restAppends*w.slowest), restMost)
 	switch {
-	case now.Sub(w.busy) >= restTime:
+	case now.Sub(w.busy) >= restLeast:
 		w.rested = now
-	case now.Sub(w.rested) >= restAfter:
+	case now.Sub(w.rested) >= restEvery*pause:
 		select {
 		case <-w.ctx.Done():
 		case <-w.cut:
-		case <-time.After(restTime):
+		case <-time.After(pause):
 		}
-		w.rested = time.Now()
+		w.rested, w.slowest = time.Now(), 0
 	}
 }
 
