@@ -260,9 +260,9 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	x.stream = streamID(q.RunID, last.number+1)
-	stream := transfer.NewStream(r.log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
 	log := r.logger(q.Key).With("agent", q.Agent, "run", q.RunID, "stream", x.stream)
-	x.writer = &writer{ctx: r.ctx, stream: stream, observer: r.settings.Observer, log: log, most: r.settings.Limits.StoreTimeout, cut: r.cut}
+	x.writer = newWriter(r, log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
+	stream := x.writer.stream
 	// First, so that who finds the stream finds the client and the run.
 	if leave, err = r.arrive(ctx, q.Key, x.stream); err != nil {
 		return nil, err

@@ -44,26 +44,45 @@ type writer struct {
 	began    time.Time       // when the first of them was added
 	busy     time.Time       // when the last call of event or flush returned
 	rested   time.Time       // when the last pause ended
-	slowest  time.Duration   // the longest call of event or flush since then
+	takes    time.Duration   // the mean time of the last appends
 }
 
-// While events are added without a pause of restLeast, there is one after restEvery times its
-// length. Otherwise nobody else could end the run: an append fails if the thread has a later
-// entry than its caller has seen. Whoever wants to end it reads and appends twice in a pause,
-// which takes about as long as that many appends of the run, however slow the machine and
-// the log are.
+// While events are added without a pause that is as long as restAppends appends to the log
+// take, and at least restLeast, there is one of that length after restEvery times as long.
+// Otherwise nobody else could end the run: an append fails if the thread has a later entry
+// than its caller has seen. Whoever wants to end it reads and appends in the pause, however
+// slow the machine and the log are.
 const (
-	restEvery   = 20
+	restEvery   = 50
 	restAppends = 8
-	restLeast   = 50 * time.Millisecond
+	restLeast   = 20 * time.Millisecond
 	restMost    = 5 * time.Second
 )
+
+// A timedLog is the log of a writer, which notes how long its appends take.
+type timedLog struct {
+	store.Log
+	writer *writer
+}
+
+// Append implements store.Log.
+func (l timedLog) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
+	began := time.Now()
+	last, err := l.Log.Append(ctx, key, after, entries)
+	l.writer.takes += (time.Since(began) - l.writer.takes) / 8
+	return last, err
+}
+
+func newWriter(r *Runs, log *slog.Logger, s transfer.StreamSettings) *writer {
+	w := &writer{ctx: r.ctx, observer: r.settings.Observer, log: log, most: r.settings.Limits.StoreTimeout, cut: r.cut}
+	w.stream = transfer.NewStream(timedLog{r.log, w}, s)
+	return w
+}
 
 // event adds an event.
 func (w *writer) event(data []byte, arrived time.Time) error {
 	w.rest()
-	began := time.Now()
-	defer func() { w.was(time.Since(began)) }()
+	defer func() { w.busy = time.Now() }()
 	if len(data) >= largeEvent {
 		if err := w.flush(); err != nil {
 			return err
@@ -103,8 +122,7 @@ func (w *writer) flush() error {
 	if w.waiting == 0 {
 		return nil
 	}
-	began := time.Now()
-	defer func() { w.was(time.Since(began)) }()
+	defer func() { w.busy = time.Now() }()
 	err := w.persist(w.stream.Flush)
 	if err == nil {
 		w.observer.Appended(w.waiting, time.Since(w.began))
@@ -113,18 +131,12 @@ func (w *writer) flush() error {
 	return err
 }
 
-// was notes that a call of event or flush took some time and is about to return.
-func (w *writer) was(took time.Duration) {
-	w.busy = time.Now()
-	w.slowest = max(w.slowest, took)
-}
-
 // rest waits if events have been added for long without a pause.
 func (w *writer) rest() {
 	now := time.Now()
-	pause := min(max(restLeast, restAppends*w.slowest), restMost)
+	pause := min(max(restLeast, restAppends*w.takes), restMost)
 	switch {
-	case now.Sub(w.busy) >= restLeast:
+	case now.Sub(w.busy) >= pause:
 		w.rested = now
 	case now.Sub(w.rested) >= restEvery*pause:
 		select {
@@ -132,7 +144,7 @@ func (w *writer) rest() {
 		case <-w.cut:
 		case <-time.After(pause):
 		}
-		w.rested, w.slowest = time.Now(), 0
+		w.rested = time.Now()
 	}
 }
 
