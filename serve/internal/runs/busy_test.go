@@ -107,8 +107,8 @@ func TestWriterRests(t *testing.T) {
 	}{
 		{time.Millisecond, 20 * time.Millisecond, false},
 		{time.Millisecond, 20 * time.Millisecond, true},
-		{100 * time.Millisecond, 800 * time.Millisecond, false},
-		{100 * time.Millisecond, 800 * time.Millisecond, true},
+		{100 * time.Millisecond, 400 * time.Millisecond, false},
+		{100 * time.Millisecond, 400 * time.Millisecond, true},
 		{10 * time.Second, 5 * time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWriterRests(t *testing.T) {
 			runs := &Runs{log: log, ctx: t.Context(), settings: Settings{Observer: unobserved{}, Limits: Limits{StoreTimeout: time.Minute}}}
 			w := newWriter(runs, slog.New(slog.DiscardHandler), transfer.StreamSettings{ID: "s", Thread: "t", Pinned: true})
 			events := 0
-			for began := time.Now(); time.Since(began) < 3*restEvery*test.want; events++ {
+			for began := time.Now(); time.Since(began) < 3*max(restAfter, restEvery*test.want); events++ {
 				time.Sleep(test.append / 200)
 				err := w.event([]byte(`{"type":"CUSTOM","name":"n","value":1}`), time.Now())
 				if err == nil && test.flush {
@@ -127,7 +127,7 @@ func TestWriterRests(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if log.pause < test.want*9/10 || log.pause > test.want+100*time.Millisecond {
+			if log.pause < test.want*9/10 || log.pause > test.want+600*time.Millisecond {
 				t.Errorf("%v for an append, flush %t, %d events: the longest pause is %v, want %v", test.append, test.flush, events, log.pause, test.want)
 			}
 		})

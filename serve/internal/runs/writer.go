@@ -48,15 +48,16 @@ type writer struct {
 }
 
 // While events are added without a pause that is as long as restAppends appends to the log
-// take, and at least restLeast, there is one of that length after restEvery times as long.
-// Otherwise nobody else could end the run: an append fails if the thread has a later entry
-// than its caller has seen. Whoever wants to end it reads and appends in the pause, however
-// slow the machine and the log are.
+// take, and at least restLeast, there is one of that length after restEvery times as long, and
+// at least restAfter. Otherwise nobody else could end the run: an append fails if the thread
+// has a later entry than its caller has seen. Whoever wants to end it reads and appends in
+// the pause, however slow the machine and the log are.
 const (
-	restEvery   = 50
-	restAppends = 8
+	restAppends = 4
 	restLeast   = 20 * time.Millisecond
 	restMost    = 5 * time.Second
+	restEvery   = 10
+	restAfter   = time.Second
 )
 
 // A timedLog is the log of a writer, which notes how long its appends take.
@@ -138,7 +139,7 @@ func (w *writer) rest() {
 	switch {
 	case now.Sub(w.busy) >= pause:
 		w.rested = now
-	case now.Sub(w.rested) >= restEvery*pause:
+	case now.Sub(w.rested) >= max(restAfter, restEvery*pause):
 		select {
 		case <-w.ctx.Done():
 		case <-w.cut:
