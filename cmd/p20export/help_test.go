@@ -28,19 +28,41 @@ func allCommands(root *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// Help fits a terminal of 80 columns.
+// Help fits a terminal of 80 columns, and two of its screens, unless it lists commands. With --all it has everything.
 func TestHelpFits(t *testing.T) {
+	short := 0
 	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
-		var out bytes.Buffer
-		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
-		if status := run(args, &out, io.Discard); status != 0 || out.Len() < 100 {
-			t.Errorf("%s: exit status %d\n%s", cmd.CommandPath(), status, out.String())
+		help := func(args ...string) string {
+			var out bytes.Buffer
+			args = append(strings.Fields(cmd.CommandPath())[1:], args...)
+			if status := run(args, &out, io.Discard); status != 0 || out.Len() < 100 {
+				t.Errorf("%q: exit status %d\n%s", args, status, out.String())
+			}
+			for line := range strings.Lines(out.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("%q: a line of %d columns: %s", args, n, line)
+				}
+			}
+			return out.String()
 		}
-		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("%s: a line of %d columns: %s", cmd.CommandPath(), n, line)
+		first, all := help("--help"), help("--help", "--all")
+		if n := strings.Count(first, "\n"); n > 48 && !cmd.HasAvailableSubCommands() {
+			t.Errorf("%s: the help has %d lines", cmd.CommandPath(), n)
+		}
+		if first != all {
+			short++
+			if !strings.Contains(first, "--help --all") {
+				t.Errorf("%s: the help does not say that there is more:\n%s", cmd.CommandPath(), first)
 			}
 		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && (!strings.Contains(first, "--"+f.Name) || !strings.Contains(all, "--"+f.Name+" ")) {
+				t.Errorf("%s: the help lacks --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+	}
+	if short < 10 {
+		t.Errorf("only %d commands have more help", short)
 	}
 }
 
@@ -66,7 +88,7 @@ func TestFlagsNameTheirValues(t *testing.T) {
 	}
 }
 
-// The help of the root command and README.md list every command once, in the same order.
+// The help of the root command and docs/commands.md list every command once, in the same order.
 func TestCommandsAreListedOnce(t *testing.T) {
 	var out bytes.Buffer
 	run([]string{"--help"}, &out, io.Discard)
@@ -82,14 +104,14 @@ func TestCommandsAreListedOnce(t *testing.T) {
 		t.Errorf("help lists %v, want %v", order, want)
 	}
 	var shown []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `p20export ([a-z]+)").FindAllStringSubmatch(string(testkit.Read(t, "../../README.md")), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `p20export ([a-z]+)").FindAllStringSubmatch(string(testkit.Read(t, "../../docs/commands.md")), -1) {
 		if !slices.Contains(shown, m[1]) {
 			shown = append(shown, m[1])
 		}
 	}
 	order = slices.DeleteFunc(order, func(name string) bool { return !slices.Contains(shown, name) })
 	if !slices.Equal(shown, order) || len(shown) < len(commands)-1 {
-		t.Errorf("README.md lists %v, help %v", shown, order)
+		t.Errorf("commands.md lists %v, help %v", shown, order)
 	}
 }
 

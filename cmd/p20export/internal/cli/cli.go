@@ -199,7 +199,8 @@ func (o *Output) Fd() uintptr {
 }
 
 // BufferHelp buffers help and writes it in a single write, so that cobra does not print a
-// write error itself. Output stores the error.
+// write error itself. Output stores the error. If the help has more than two screens, --help
+// prints the beginning, unless it lists commands; all of it is printed by FullHelp.
 func BufferHelp(root *cobra.Command) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -208,8 +209,68 @@ func BufferHelp(root *cobra.Command) {
 		cmd.SetOut(&text)
 		help(cmd, args)
 		cmd.SetOut(out)
+		if bytes.Count(text.Bytes(), []byte("\n")) > twoScreens && !cmd.HasAvailableSubCommands() && cmd.Annotations[fullHelp] == "" {
+			text.Reset()
+			text.WriteString(shortHelp(cmd))
+		}
 		_, _ = out.Write(text.Bytes())
 	})
+}
+
+// twoScreens is the number of lines of two terminals of the usual size.
+const twoScreens = 48
+
+// fullHelp is the key of the annotation of a command whose whole help is printed.
+const fullHelp = "p20export-full-help"
+
+// FullHelp prints the whole help of a command.
+func FullHelp(cmd *cobra.Command) error {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[fullHelp] = "yes"
+	cmd.InitDefaultHelpFlag() // as for --help
+	return cmd.Help()
+}
+
+// WholeHelp returns the arguments that print the whole help, if args ask for it with --help
+// and --all, and else args.
+func WholeHelp(args []string) []string {
+	has := func(flag string) bool { return slices.Contains(args, flag) }
+	if !has("--all") || !has("--help") && !has("-h") || has("--") {
+		return args
+	}
+	return append([]string{"help"}, slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })...)
+}
+
+// shortHelp returns what most people need of the help of a command: what it does, how it is
+// called, examples, and the names of the flags.
+func shortHelp(cmd *cobra.Command) string {
+	var b strings.Builder
+	about, _, _ := strings.Cut(cmd.Long, "\n\n")
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(about))
+	for _, line := range Synopsis(cmd) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	fmt.Fprintf(&b, "\nExamples:\n%s\n\nFlags:\n ", cmd.Example)
+	column := 1
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name := " --" + f.Name
+		if f.Shorthand != "" {
+			name = " -" + f.Shorthand + "," + name
+		}
+		if column+len(name) > helpColumns {
+			b.WriteString("\n ")
+			column = 1
+		}
+		b.WriteString(name)
+		column += len(name)
+	})
+	fmt.Fprintf(&b, "\n\n\"%s --help --all\" and the man page\ndescribe the flags, the exit statuses and everything else.\n", cmd.CommandPath())
+	return b.String()
 }
 
 // Help returns a help command like cobra's, except that an unknown command is a usage
@@ -218,7 +279,7 @@ func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
 		Short:   "Show the help of a command",
-		Long:    "Show the help of a command, as p20export COMMAND --help does.",
+		Long:    "Show the whole help of a command, as p20export COMMAND --help --all does.\nWithout --all, --help shows the beginning of a long one.",
 		Example: "  p20export help freeze",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return names(root), cobra.ShellCompDirectiveNoFileComp
@@ -228,7 +289,7 @@ func Help(root *cobra.Command) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cmd.Help()
+			return FullHelp(cmd)
 		},
 	}
 }
