@@ -195,7 +195,7 @@ func (a *assayFlags) producer() assay.Producer {
 	if a.sample {
 		return assay.SampleProducer()
 	}
-	p := assay.Producer{Name: build.Tool().Name, Version: build.Version, Git: build.Commit()}
+	p := assay.Producer{Name: build.Tool().Name, Version: build.Version, Git: build.From().Commit}
 	if p.Git == "" {
 		p.Git = assay.UnknownGit
 	}

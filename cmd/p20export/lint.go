@@ -17,7 +17,7 @@ import (
 func newLint() *cobra.Command {
 	var fl lintFlags
 	cmd := &cobra.Command{
-		Use:   "lint CAPTURE... | lint URL --input REQUEST [-o DIR]",
+		Use:   "lint CAPTURE... | lint URL [--input REQUEST] [-o DIR]",
 		Short: "Check the events of captures or of an endpoint",
 		Long: `Check the events of each CAPTURE: whether AG-UI allows their order
 (docs/sequence.md) and their form (docs/vocabulary.md), whether a producer most
@@ -26,8 +26,9 @@ the first event that breaks a rule of AG-UI; lint reports all breaches, each
 with its rule, event, JSON Pointer, line, column and byte offset. It lists up to
 100 findings per capture, errors first, and counts all.
 
-With a URL, lint posts the REQUEST to the endpoint and checks the response. The
-capture is deleted afterwards, unless -o names the directory DIR to keep it in.
+With a URL, lint posts a short question to the endpoint, or the REQUEST of
+--input, and checks the response. The capture is deleted afterwards, unless -o
+names the directory DIR to keep it in.
 
 --protocol auto applies the version that each RUN_STARTED declares, and the
 current one if it declares none. 0.x means the order of events as the client
@@ -57,7 +58,8 @@ captures have been checked, and nothing if interrupted. --format github writes
 annotations for GitHub Actions.
 ` + exitHelp("no capture has a finding as severe as --fail-on", "a capture has one: it breaks a rule, has no events, or was changed after it was closed", ""),
 		Example: `  p20export lint captures/one-turn
-  p20export lint http://127.0.0.1:8011/ --input request.json
+  p20export lint http://127.0.0.1:8011/
+  p20export lint http://127.0.0.1:8011/ --input request.json -o captures/mine
   p20export lint captures --fail-on warning --off W14 --require text,tool-calls
   p20export lint --format sarif captures > findings.sarif
   p20export lint --protocol 0.x old.ndjson`,

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,9 +19,6 @@ import (
 
 // runEndpoint records a run of an endpoint and checks it.
 func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options lint.Options, origin string) error {
-	if fl.input == "" {
-		return errors.New("--input is missing: give the AG-UI run input to post, as JSON")
-	}
 	if fl.out != "" {
 		if err := checkOutputFile("-o", strings.TrimRight(fl.out, "/")); err != nil {
 			return err
@@ -35,8 +32,10 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 		return err
 	}
 	settings.URL = endpoint
-	if settings.Body, err = capture.ReadInput(cmd.Context(), fl.input, maxInput); err != nil {
-		return inputError(err)
+	if settings.Body = question(); fl.input != "" {
+		if settings.Body, err = capture.ReadInput(cmd.Context(), fl.input, maxInput); err != nil {
+			return inputError(err)
+		}
 	}
 	result := lintResult{printer: newPrinter(cmd, fl.format), single: true, group: fl.group}
 	dir := fl.out
@@ -55,6 +54,12 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 	}
 	result.add(row)
 	return result.close()
+}
+
+// question returns a request with a short question, in a thread that no agent has seen.
+func question() []byte {
+	id := rand.Text()
+	return []byte(`{"threadId":"thread-` + id + `","runId":"run-` + id + `","state":{},"messages":[{"id":"user-1","role":"user","content":"What is the capital of France?"}],"tools":[],"context":[],"forwardedProps":{}}`)
 }
 
 // lintEndpoint records a run in a directory and checks it.

@@ -259,7 +259,7 @@ var optional = map[string][]string{
 	"comparison":    {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
 	"code":          {"spec", "hint", "rules"},
 	"rule":          {"code", "after", "codes", "spec", "hint", "examples"},
-	"version":       {"commit"},
+	"version":       {"commit", "date", "sum"},
 }
 
 // knownKeys compiles the schema of each type of row with every object closed, so that it

@@ -34,6 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx = atomicfile.WithOnWait(ctx, func(dir string) {
 		fmt.Fprintf(stderr, "p20export: waiting for another program that is writing to %s\n", finding.Printable(dir))
 	})
+	args = cli.WholeHelp(args)
 	out := &cli.Output{Writer: stdout}
 	root := newRoot(args, out, stderr)
 	root.SetArgs(args)
@@ -92,7 +93,7 @@ const (
 // commands lists the subcommands of the root command in the order of the help.
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"serve", groupRecord, newServe}, {"discover", groupRecord, newDiscover},
-	{"replay", groupRecord, newReplay},
+	{"replay", groupRecord, newReplay}, {"ready", groupRecord, newReady},
 	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune}, {"log", groupStore, newLog},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact}, {"lineage", groupExamine, newLineage},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
@@ -134,7 +135,11 @@ correctness.`,
 		if !*version {
 			return cmd.Help()
 		}
-		_, err := fmt.Fprintln(stdout, "p20export", build.Version)
+		line := "p20export " + build.Version
+		if from := build.From().String(); from != "" {
+			line += " (" + from + ")"
+		}
+		_, err := fmt.Fprintln(stdout, line)
 		return err
 	}
 	root.SetOut(stdout) // before the completion command is created, which keeps it

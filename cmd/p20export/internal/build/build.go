@@ -1,8 +1,9 @@
-// Package build identifies this program: its version and commit.
+// Package build identifies this program: its version, and what it was built from.
 package build
 
 import (
 	"runtime/debug"
+	"strings"
 
 	"github.com/p20export/p20export/project/record"
 )
@@ -14,24 +15,48 @@ const Version = "0.1.0"
 // them.
 func Tool() record.Tool { return record.Tool{Name: record.ToolName, Version: Version} }
 
-// Commit returns the commit that this program was built from, with the suffix -dirty
-// if the source had uncommitted changes. It is empty if the commit is not known.
-func Commit() string {
+// A Source is what a program was built from, as far as that is known.
+type Source struct {
+	// Commit is the commit, with the suffix -dirty if there were uncommitted changes, and At
+	// its time. A program that was built from the module proxy does not know them.
+	Commit, At string
+	// Sum is the sum of the module, as the checksum database has it, in a program that was
+	// built from the module proxy.
+	Sum string
+}
+
+// From returns what this program was built from.
+func From() Source {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return ""
+		return Source{}
 	}
-	var revision, dirty string
-	for _, s := range info.Settings {
+	s := Source{Sum: info.Main.Sum}
+	dirty := ""
+	for _, set := range info.Settings {
 		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
+		case set.Key == "vcs.revision":
+			s.Commit = set.Value
+		case set.Key == "vcs.time":
+			s.At = set.Value
+		case set.Key == "vcs.modified" && set.Value == "true":
 			dirty = "-dirty"
 		}
 	}
-	if revision == "" {
-		return ""
+	if s.Commit != "" {
+		s.Commit += dirty
 	}
-	return revision + dirty
+	return s
+}
+
+// String returns the source for people, or "".
+func (s Source) String() string {
+	switch {
+	case s.Commit != "":
+		date, _, _ := strings.Cut(s.At, "T")
+		return strings.TrimSuffix("commit "+s.Commit+" of "+date, " of ")
+	case s.Sum != "":
+		return "module sum " + s.Sum
+	}
+	return ""
 }

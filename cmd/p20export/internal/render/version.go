@@ -5,9 +5,15 @@ type Version struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitzero"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
+	// Date is the time of the commit, and Sum the sum of the module if the program was built
+	// from the module proxy.
+	Date string `json:"date,omitzero"`
+	Sum  string `json:"sum,omitzero"`
+	// Source is Commit with Date, or Sum, for people.
+	Source string `json:"-"`
+	Go     string `json:"go"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
 }
 
 // Version prints which program this is.
@@ -17,8 +23,8 @@ func (p *Printer) Version(v Version) {
 		return
 	}
 	p.Line("%s %s", v.Name, v.Version)
-	if v.Commit != "" {
-		p.Line("commit %s", v.Commit)
+	if v.Source != "" {
+		p.Line("%s", v.Source)
 	}
 	p.Line("%s %s/%s", v.Go, v.OS, v.Arch)
 }
