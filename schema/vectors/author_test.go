@@ -293,7 +293,7 @@ func (a *author) text() {
 	a.bad("T5", "brackets", "200,000 brackets", "⟦[*200000⟧", "not_an_object", "json_too_deep "+strings.Repeat("/0", 512))
 
 	for _, c := range []struct{ name, about, after string }{
-		{"brace", "one brace more", "}"}, {"value", "a second value", "{}"}, {"comma", "a comma", ","}, {"nul", "U+0000", "\x00"},
+		{"brace", "one brace more", "}"}, {"value", "a second value", "{}"}, {"comma", "a comma", ","}, {"null-character", "U+0000", "\x00"},
 		{"bom", "a byte order mark", "\ufeff"}, {"form-feed", "U+000C is no JSON white space", "\f"}, {"second-artifact", "a second artifact", finished}, {"bad-byte", "a byte that is no UTF-8", "\xff"},
 	} {
 		a.bad("T6", c.name, c.about+" after the value", finished+c.after, "json_trailing_data")
