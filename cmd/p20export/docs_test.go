@@ -34,6 +34,8 @@ func TestDocs(t *testing.T) {
 		{"README.md", root},
 		{"discovery/drift/README.md", root},
 		{"docs/batches.md", root},
+		{"docs/evidence.md", root},
+		{"docs/examine.md", root},
 		{"docs/integrations.md", root},
 		{"docs/upstream.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},

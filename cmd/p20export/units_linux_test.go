@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,31 +46,43 @@ func writeCertificate(t *testing.T, cert, key string) {
 	testkit.Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b})))
 }
 
+// unitDir has the units of the packages, and the files with their options.
+const unitDir = "../../packaging/linux"
+
 // execStart matches the command of a systemd service.
-var execStart = regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/p20export (.*)$`)
+var execStart = regexp.MustCompile(`(?m)^ExecStart=/usr/bin/p20export (.*)$`)
 
 // TestUnits checks that the commands in the systemd units have only flags that exist.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	services := 0
-	for _, unit := range blocks(t, operationsPage, "```ini") {
-		found := execStart.FindStringSubmatch(strings.ReplaceAll(unit.text, "\\\n", " "))
+	units, err := filepath.Glob(filepath.Join(unitDir, "*.service"))
+	if err != nil || len(units) != 3 {
+		t.Fatalf("%q, %v", units, err)
+	}
+	for _, unit := range units {
+		found := execStart.FindStringSubmatch(string(testkit.Read(t, unit)))
 		if found == nil {
-			continue
+			t.Fatalf("%s has no command", unit)
 		}
-		services++
 		args := strings.Fields(found[1])
+		if args[len(args)-1] == "$OPTIONS" {
+			_, options, ok := strings.Cut(string(testkit.Read(t, filepath.Join(unitDir, args[0]+".conf"))), "\nOPTIONS=")
+			if !ok {
+				t.Fatalf("%s has no options", unit)
+			}
+			args = append(args[:1], strings.Fields(strings.ReplaceAll(options, "\\\n", " "))...)
+		}
 		for _, c := range commands {
 			if c.name != args[0] {
 				continue
 			}
-			if err := c.new().ParseFlags(args[1:]); err != nil {
-				t.Errorf("%s: %v", unit.name, err)
+			if err := c.new().ParseFlags(args[1:]); err != nil || len(args) < 3 {
+				t.Errorf("%s: %q: %v", unit, args, err)
 			}
 		}
 	}
-	if services != 3 {
-		t.Fatalf("%d services", services)
+	if options := string(testkit.Read(t, filepath.Join(unitDir, "proxy.conf"))); !strings.Contains(string(testkit.Read(t, operationsPage)), options[strings.Index(options, "OPTIONS="):]) {
+		t.Error("the options of the proxy are not those in the documentation")
 	}
 }
 

@@ -46,9 +46,9 @@ func TestConsumer(t *testing.T) {
 	if want := regexp.MustCompile(`^frozen accepted sha256:[0-9a-f]{64}\nverified true\n<nil>\ntrue\n$`); !want.Match(out) {
 		t.Errorf("it prints\n%s", out)
 	}
-	shown := goBlock.FindSubmatch(testkit.Read(t, filepath.Join(root, "README.md")))
+	shown := goBlock.FindSubmatch(testkit.Read(t, filepath.Join(root, "docs", "go.md")))
 	if shown == nil || !strings.Contains(string(testkit.Read(t, filepath.Join(dir, "main.go"))), string(shown[1])) {
-		t.Errorf("the code in README.md is not part of the consumer:\n%s", shown)
+		t.Errorf("the code in docs/go.md is not part of the consumer:\n%s", shown)
 	}
 }
 

@@ -39,20 +39,13 @@ func lintDocument(harnesses []harness) []byte {
 	b.WriteString("## Verdicts\n\nA capture is refused if it has an error, and also if its response has another HTTP status than 200 and no run; these are counted apart. The last columns count the captures with an error, a warning or an info.\n\n| integration | version | captures | accepted | refused | HTTP errors | with errors | with warnings | with infos |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, h := range harnesses {
 		var accepted, without int
-		with := make(map[finding.Severity]int)
+		with := withFindings(h.lint)
 		for _, row := range h.lint {
 			switch {
 			case row.Verdict == project.Accepted:
 				accepted++
 			case row.Runs == 0:
 				without++
-			}
-			seen := make(map[finding.Severity]bool)
-			for _, rule := range row.Rules {
-				seen[rule.Severity] = true
-			}
-			for s := range seen {
-				with[s]++
 			}
 		}
 		n := len(h.lint)
@@ -61,6 +54,21 @@ func lintDocument(harnesses []harness) []byte {
 	lintFindings(&b, harnesses)
 	lintFeatures(&b, harnesses)
 	return b.Bytes()
+}
+
+// withFindings counts the rows with a finding of each severity.
+func withFindings(rows []lint.Row) map[finding.Severity]int {
+	with := make(map[finding.Severity]int)
+	for _, row := range rows {
+		seen := make(map[finding.Severity]bool)
+		for _, rule := range row.Rules {
+			seen[rule.Severity] = true
+		}
+		for s := range seen {
+			with[s]++
+		}
+	}
+	return with
 }
 
 // ruleCode is a rule and the code of its findings.

@@ -1,5 +1,5 @@
-// Command gate writes discovery/GATE.md, FIELD_PRESENCE.md and LINT.md from the committed
-// captures. It must be run in the root of the repository. It is not part of the released
+// Command gate writes discovery/GATE.md, FIELD_PRESENCE.md and LINT.md and docs/comparison.md
+// from the committed captures. It must be run in the root of the repository. It is not part of the released
 // program.
 package main
 
@@ -50,6 +50,7 @@ func documents() (map[string][]byte, error) {
 		"discovery/GATE.md":           gateDocument(harnesses, list),
 		"discovery/FIELD_PRESENCE.md": fieldPresence(harnesses),
 		"discovery/LINT.md":           lintDocument(harnesses),
+		"docs/comparison.md":          comparison(harnesses, list),
 	}, nil
 }
 

@@ -30,7 +30,7 @@ func main() {
 	fmt.Println(errors.As(err, &f) && f.Code == finding.CaptureUnfinished)
 }
 
-// show is the example in README.md.
+// show is the example in docs/go.md.
 func show(ctx context.Context, path string) error {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
