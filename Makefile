@@ -53,6 +53,26 @@ $(RELEASE):
 $(HELLO):
 	@$(BUILD_RELEASE) -o $@ ./cmd/internal/bench/testdata/hello
 
+DIST := $(BUILD)/dist
+.PHONY: dist
+dist: ## build what is published of a release into .build/dist/: archives, and packages for Debian, Fedora, pip and npm
+	@rm -rf $(DIST) && mkdir -p $(BUILD) && $(GO) run ./cmd/internal/dist -o $(DIST)
+
+.PHONY: vectors-archive
+vectors-archive: ## build the archive of the vectors, their runner and the reference into .build/vectors/
+	@rm -rf $(BUILD)/vectors && mkdir -p $(BUILD) && $(GO) run ./cmd/internal/dist -vectors -o $(BUILD)/vectors && ls -l $(BUILD)/vectors
+
+BASE ?=
+.PHONY: release-check
+release-check: ## check whether HEAD can be released, compared with the last tag or with BASE
+	@$(GO) run ./cmd/internal/release -base '$(BASE)'
+
+PACKAGES_VENV = $(VENV) packaging/requirements.txt -- $(INSTALL_VENV)
+.PHONY: packages
+packages: dist ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
+	@venv=$$($(PACKAGES_VENV)); export P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python; \
+	$(GOTEST) -tags dist ./packaging
+
 MAN := $(BUILD)/man/man1
 .PHONY: man
 man: ## write the man pages of every command into .build/man/man1/, dated by SOURCE_DATE_EPOCH or the last commit
@@ -96,6 +116,8 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
+	@$(PACKAGES_VENV) >/dev/null
+	@$(SITE_VENV) >/dev/null
 	@$(MAKE) harness-adk harness-pydantic-ai
 	@artifact/assay/judge/build.sh >/dev/null
 
@@ -115,7 +137,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec,peer
+LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec,peer,dist,roots
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -195,11 +217,27 @@ postgres: ## test the log in PostgreSQL with a real server, which is started, ki
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \
 	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
 
+.PHONY: check-install
+check-install: dist ## run the commands of the pages for new users, each in a Debian that has nothing but what its reader has; needs root
+	@venv=$$($(PACKAGES_VENV)); P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python \
+	$(GOTEST) -v -tags roots -run '^TestRoots$$' ./packaging
+
+SITE := $(BUILD)/site
+SITE_VENV = $(VENV) docs/site/requirements.txt -- $(INSTALL_VENV)
+.PHONY: site
+site: ## build the site of the documentation into .build/site/, which works from files and offline; checks every link
+	@venv=$$($(SITE_VENV)); NO_MKDOCS_2_WARNING=1 $$venv/venv/bin/python -B -m mkdocs build --quiet --strict
+	@echo "the site is $(SITE)/index.html"
+
+BROWSER = chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$$axe/node_modules/axe-core/axe.min.js
 .PHONY: browser
-browser: harness-pydantic-ai ## use the pages of report and the example chat in a real Chromium, and check them with axe-core
-	@chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); chat=$$($(CHAT)); \
-	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$$axe/node_modules/axe-core/axe.min.js P20EXPORT_CHAT=$$chat/dist; \
-	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./cmd/p20export # tests pages, so without -race
+browser: harness-pydantic-ai site ## use the pages of report, the site and the example chat in a real Chromium, and check them with axe-core
+	@$(BROWSER); chat=$$($(CHAT)); export P20EXPORT_CHAT=$$chat/dist P20EXPORT_SITE=$(CURDIR)/$(SITE); \
+	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./cmd/p20export # tests pages, so without -race
+
+.PHONY: picture
+picture: ## make the picture of README.md
+	@$(BROWSER); $(GOTEST) -tags browser -run '^TestBrowserPicture$$' ./discovery/report -picture
 
 .PHONY: faults
 faults: ## make every file-system call fail in every way on every kind of file system, kill at 200 points, and take the power away (hours)

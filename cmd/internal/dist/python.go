@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// filled returns the files that match patterns below packaging, with @VERSION@ replaced.
+func (r *release) filled(directory string, patterns ...string) (list []file, err error) {
+	for _, p := range patterns {
+		files, err := glob(filepath.Join("packaging", p), directory)
+		if err != nil {
+			return nil, err
+		}
+		for i := range files {
+			files[i].data = bytes.ReplaceAll(files[i].data, []byte("@VERSION@"), []byte(r.version))
+		}
+		list = append(list, files...)
+	}
+	return list, nil
+}
+
+// python writes a wheel for every target (the binary distribution format of PyPA's
+// specifications), and the source distribution.
+func (r *release) python() error {
+	module, err := r.filled("p20export/", "python/p20export/*.py", "python/p20export/py.typed")
+	if err != nil {
+		return err
+	}
+	page, err := r.filled("", "python/METADATA", "python/README.md")
+	if err != nil {
+		return err
+	}
+	metadata := append(page[0].data, page[1].data...)
+	licence, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return err
+	}
+	info := fmt.Sprintf("p20export-%s.dist-info/", r.version)
+	for _, t := range r.targets {
+		wheel := "Wheel-Version: 1.0\nGenerator: p20export\nRoot-Is-Purelib: false\n"
+		for tag := range strings.SplitSeq(t.wheel, ".") {
+			wheel += "Tag: py3-none-" + tag + "\n"
+		}
+		bill, err := r.bill(t)
+		if err != nil {
+			return err
+		}
+		program := r.programs[t]
+		program.name = fmt.Sprintf("p20export-%s.data/scripts/%s", r.version, program.name)
+		files := append(append([]file{}, module...), program,
+			file{info + "licenses/LICENSE", licence, 0o644},
+			file{info + "licenses/" + r.notices.name, r.notices.data, 0o644},
+			file{info + "sboms/p20export.cdx.json", bill, 0o644}, // PEP 770
+			file{info + "METADATA", metadata, 0o644},
+			file{info + "WHEEL", []byte(wheel), 0o644})
+		if err := r.wheel(fmt.Sprintf("p20export-%s-py3-none-%s.whl", r.version, t.wheel), info, files); err != nil {
+			return err
+		}
+	}
+	source, err := r.filled("", "python/pyproject.toml", "python/no_wheel.py", "python/README.md")
+	if err != nil {
+		return err
+	}
+	source = append(append(source, module...), file{"PKG-INFO", metadata, 0o644}, file{"LICENSE", licence, 0o644}, r.notices)
+	name := "p20export-" + r.version
+	return writeTar(filepath.Join(r.out, name+".tar.gz"), under(name+"/", source), r.at)
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+"use strict";
+
+// Runs the program with the same descriptors, and ends as it does. A terminal sends its signals
+// to both; those that are sent to this process alone are passed on.
+const { spawn } = require("node:child_process");
+const { constants } = require("node:os");
+
+let binary;
+try {
+  ({ binary } = require("../index.js"));
+} catch (error) {
+  console.error(error.message);
+  process.exit(3);
+}
+const child = spawn(binary, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
+child.on("error", (error) => {
+  console.error(`p20export: ${binary}: ${error.message}`);
+  process.exit(3);
+});
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+for (const signal of signals) {
+  process.on(signal, () => {
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  });
+}
+child.on("exit", (status, signal) => {
+  process.exit(signal ? 128 + constants.signals[signal] : status);
+});

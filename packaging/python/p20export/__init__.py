@@ -1,0 +1,122 @@
+"""The program p20export: its path, and its rows as objects."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["CommandError", "Row", "__version__", "binary", "rows", "run"]
+
+__version__ = "@VERSION@"
+
+_NAME = "p20export.exe" if sys.platform == "win32" else "p20export"
+
+
+def binary() -> Path:
+    """Return the path of the program that was installed with this module.
+
+    Raises FileNotFoundError if it was removed or moved.
+    """
+    here = Path(__file__).resolve().parent.parent
+    places = [
+        Path(sysconfig.get_path("scripts")),
+        Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user") if sys.version_info >= (3, 10) else f"{os.name}_user")),
+        here / "bin",  # pip install --target
+        here.parent.parent.parent / "bin",  # pip install --prefix
+        here.parent.parent / "Scripts",
+    ]
+    for place in places:
+        if (place / _NAME).is_file():
+            return place / _NAME
+    raise FileNotFoundError(f"{_NAME} is in none of {', '.join(map(str, places))}: install the package again")
+
+
+class CommandError(Exception):
+    """A command could not be completed: its exit status is neither 0 nor 1."""
+
+    def __init__(self, args: tuple[str, ...], status: int, stderr: str) -> None:
+        super().__init__(f"p20export {' '.join(args)}: exit status {status}: {stderr.strip()}")
+        self.status = status
+        self.stderr = stderr
+
+
+class Row(Mapping[str, Any]):
+    """A JSON object that p20export printed. Its keys are also attributes.
+
+    Objects within it are Rows, and arrays are lists. A key that the row does not have is
+    None as an attribute, and raises KeyError as a key: the rows of a later version may have
+    keys that those of an earlier one lack.
+    """
+
+    __slots__ = ("_object",)
+
+    def __init__(self, object: dict[str, Any]) -> None:
+        self._object = object
+
+    def __getitem__(self, key: str) -> Any:
+        return _wrapped(self._object[key])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _wrapped(self._object.get(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._object)
+
+    def __len__(self) -> int:
+        return len(self._object)
+
+    def __repr__(self) -> str:
+        return f"Row({self._object!r})"
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Row(value)
+    if isinstance(value, list):
+        return [_wrapped(v) for v in value]
+    return value
+
+
+def run(*args: str | os.PathLike[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Run a command of p20export. The options are those of subprocess.run."""
+    return subprocess.run([binary(), *args], **options)
+
+
+def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
+    """Run a command of p20export with --format json, and yield each row as it is printed.
+
+    A check that failed (exit status 1) is no error: its rows say so. Raises CommandError at
+    the end if the command could not be completed. If the caller stops early, the command is
+    ended.
+    """
+    command = [os.fspath(a) for a in args]
+    process = subprocess.Popen(
+        [binary(), *command, "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    assert process.stdout is not None and process.stderr is not None
+    messages: list[str] = []
+    reader = threading.Thread(target=lambda: messages.append(process.stderr.read()), daemon=True)
+    reader.start()
+    try:
+        for line in process.stdout:
+            yield Row(json.loads(line))
+        status = process.wait()
+        reader.join()
+        if status not in (0, 1):
+            raise CommandError(tuple(command), status, "".join(messages))
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+        reader.join()
+        process.stdout.close()
+        process.stderr.close()

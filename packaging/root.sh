@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Prints a directory with a minimal Debian 12, made by debootstrap, once:  root.sh PACKAGE...
+# It has Debian's packages of priority required, apt, and those that are named. Needs root.
+set -euo pipefail
+
+packages=$(IFS=,; echo "$*")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/p20export
+root=$cache/root-bookworm-$(echo "${packages:-base}" | tr , -)
+if ! [ -d "$root" ]; then
+	[ "$(id -u)" = 0 ] || { echo "root.sh: debootstrap needs root" >&2; exit 1; }
+	mkdir -p "$cache"
+	work=$(mktemp -d "$root.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT TERM HUP
+	echo "making a Debian with ${packages:-nothing}; once" >&2
+	mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p; s/^URIs: //p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+	debootstrap --variant=minbase ${packages:+--include="$packages"} bookworm "$work" "${mirror:-http://deb.debian.org/debian}" >"$work.log" 2>&1 || { tail -20 "$work.log" >&2; exit 1; }
+	rm -rf "$work.log" "$work"/var/cache/apt/archives/*.deb
+	chmod 755 "$work"
+	[ -d "$root" ] || mv "$work" "$root"
+fi
+echo "$root"
