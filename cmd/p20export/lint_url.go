@@ -32,7 +32,7 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 		return err
 	}
 	settings.URL = endpoint
-	if settings.Body = question(); fl.input != "" {
+	if settings.Body = shortQuestion(); fl.input != "" {
 		if settings.Body, err = capture.ReadInput(cmd.Context(), fl.input, maxInput); err != nil {
 			return inputError(err)
 		}
@@ -56,8 +56,8 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 	return result.close()
 }
 
-// question returns a request with a short question, in a thread that no agent has seen.
-func question() []byte {
+// shortQuestion returns a request with a short question, in a thread that no agent has seen.
+func shortQuestion() []byte {
 	id := rand.Text()
 	return []byte(`{"threadId":"thread-` + id + `","runId":"run-` + id + `","state":{},"messages":[{"id":"user-1","role":"user","content":"What is the capital of France?"}],"tools":[],"context":[],"forwardedProps":{}}`)
 }
