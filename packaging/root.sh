@@ -13,7 +13,7 @@ if ! [ -d "$root" ]; then
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM HUP
 	echo "making a Debian with ${packages:-nothing}; once" >&2
-	mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p; s/^URIs: //p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+	mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p; s/^URIs: //p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1 || true)
 	debootstrap --variant=minbase ${packages:+--include="$packages"} bookworm "$work" "${mirror:-http://deb.debian.org/debian}" >"$work.log" 2>&1 || { tail -20 "$work.log" >&2; exit 1; }
 	rm -rf "$work.log" "$work"/var/cache/apt/archives/*.deb
 	chmod 755 "$work"
