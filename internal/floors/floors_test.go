@@ -111,6 +111,8 @@ var floors = map[string][]string{
 	"schema/vectors/differential":            {"project/validate", "project/scan", "project", "envelope", "capture/inputs", "capture", "artifact"},
 	"schema/vectors/mutation":                {},
 	"cmd/internal/check":                     {},
+	"cmd/internal/dist":                      {},
+	"cmd/internal/release":                   {},
 	"cmd/internal/generate/gate":             {"discovery/scenario", "discovery/gate", "discovery/analysis", "project/lint", "project/scan", "project", "envelope", "envelope/reduce", "capture", "artifact"},
 	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "project/lint", "envelope/event", "store", "envelope/lineage", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "store/transfer", "project/prune", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"cmd/internal/bench":                     {"artifact"},

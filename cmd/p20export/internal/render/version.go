@@ -5,10 +5,10 @@ type Version struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitzero"`
-	// Date is the time of the commit, and Sum the sum of the module if the program was built
-	// from the module proxy.
+	// Date is the time of the commit.
 	Date string `json:"date,omitzero"`
-	Sum  string `json:"sum,omitzero"`
+	// Sum is the sum of the module if the program was built from the module proxy.
+	Sum string `json:"sum,omitzero"`
 	// Source is Commit with Date, or Sum, for people.
 	Source string `json:"-"`
 	Go     string `json:"go"`
