@@ -218,9 +218,9 @@ postgres: ## test the log in PostgreSQL with a real server, which is started, ki
 	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
 
 .PHONY: check-install
-check-install: dist ## run the commands of the pages for new users, each in a Debian that has nothing but what its reader has; needs root
+check-install: dist ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah
 	@venv=$$($(PACKAGES_VENV)); P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python \
-	$(GOTEST) -v -tags roots -run '^TestRoots$$' ./packaging
+	store/postgres/server.sh with $(GOTEST) -v -tags roots -run '^Test(Roots|Container)$$' ./packaging
 
 SITE := $(BUILD)/site
 SITE_VENV = $(VENV) docs/site/requirements.txt -- $(INSTALL_VENV)
