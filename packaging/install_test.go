@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -298,12 +299,23 @@ func TestGoInstall(t *testing.T) {
 	}
 	testkit.Write(t, filepath.Join(at, "v"+version+".zip"), out.Bytes())
 	cached := strings.TrimSpace(output(t, exec.Command("go", "env", "GOMODCACHE")))
-	install := exec.Command("go", "install", module+"/cmd/p20export@v"+version)
-	install.Dir = dir
-	install.Env = append(os.Environ(), "GOBIN="+filepath.Join(dir, "bin"), "GOMODCACHE="+filepath.Join(dir, "modules"), "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GONOSUMCHECK=1",
+	// The commands of the page for Go developers, as they are printed.
+	script := "set -ex\n"
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(testkit.Read(t, "../docs/start/go.md")), -1) {
+		script += block[1]
+	}
+	script = strings.NewReplacer("0.2.0", version, "http://127.0.0.1:8000", recorded(t)).Replace(script)
+	run := exec.Command("bash", "-c", script)
+	run.Dir = filepath.Join(dir, "new")
+	if err := os.Mkdir(run.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run.Env = append(os.Environ(), "GOPATH="+filepath.Join(dir, "go"), "GOBIN=", "GOMODCACHE="+filepath.Join(dir, "modules"), "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GONOSUMCHECK=1",
 		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cached, "cache", "download"))
-	output(t, install)
-	got := output(t, exec.Command(filepath.Join(dir, "bin", "p20export"), "--version"))
+	if out := output(t, run); !strings.HasSuffix(out, "\nfrozen\n") {
+		t.Error(out)
+	}
+	got := output(t, exec.Command(filepath.Join(dir, "go", "bin", "p20export"), "--version"))
 	contains(t, got, "p20export "+version+" (module sum h1:")
 }
 
