@@ -278,3 +278,34 @@ func TestPreCommit(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// The workflow of the page for maintainers is valid, and gives the action inputs that it has.
+func TestWorkflow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lint := filepath.Join(dir, "actionlint")
+	build := exec.Command("go", "build", "-modfile=internal/tools/go.mod", "-o", lint, "github.com/rhysd/actionlint/cmd/actionlint")
+	build.Dir = root(t)
+	output(t, build)
+	page := string(testkit.Read(t, "../docs/start/maintainer.md"))
+	_, workflow, _ := strings.Cut(page, "```yaml\n")
+	workflow, _, found := strings.Cut(workflow, "```")
+	if uses := regexp.MustCompile(`uses: p20export/p20export@v[0-9.]+`); found && uses.MatchString(workflow) {
+		workflow = uses.ReplaceAllString(workflow, "uses: ./")
+	} else {
+		t.Fatal("the page has no workflow that uses the action")
+	}
+	repository := filepath.Join(dir, "repository")
+	if err := os.MkdirAll(filepath.Join(repository, ".github", "workflows"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(repository, "action.yml"), testkit.Read(t, "../action.yml"))
+	file := filepath.Join(repository, ".github", "workflows", "ci.yml")
+	testkit.Write(t, file, workflow)
+	output(t, command(t, repository, "git", "init", "--quiet"))
+	if out := output(t, command(t, repository, lint, "-no-color", file)); out != "" {
+		t.Error(out)
+	}
+	testkit.Write(t, file, strings.Replace(workflow, "sarif: true", "serif: true", 1))
+	contains(t, failing(t, 1, command(t, repository, lint, "-no-color", file)), `input "serif" is not defined`)
+}
