@@ -268,7 +268,7 @@ func TestPreCommit(t *testing.T) {
 	for name, value := range map[string]string{"GOCACHE": "%s", "GOMODCACHE": "file://%s/cache/download"} {
 		value = fmt.Sprintf(value, strings.TrimSpace(output(t, exec.Command("go", "env", name))))
 		if name == "GOMODCACHE" {
-			name = "GOPROXY"
+			name, value = "GOPROXY", value+","+strings.TrimSpace(output(t, exec.Command("go", "env", "GOPROXY")))
 			cmd.Env = append(cmd.Env, "GONOSUMDB=*")
 		}
 		cmd.Env = append(cmd.Env, name+"="+value)

@@ -311,7 +311,7 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Env = append(os.Environ(), "GOPATH="+filepath.Join(dir, "go"), "GOBIN=", "GOMODCACHE="+filepath.Join(dir, "modules"), "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GONOSUMCHECK=1",
-		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cached, "cache", "download"))
+		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cached, "cache", "download")+","+strings.TrimSpace(output(t, exec.Command("go", "env", "GOPROXY"))))
 	if out := output(t, run); !strings.HasSuffix(out, "\nfrozen\n") {
 		t.Error(out)
 	}
