@@ -118,6 +118,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
+	@$(SITE_MODULES) >/dev/null
 	@$(MAKE) harness-adk harness-pydantic-ai
 	@artifact/assay/judge/build.sh >/dev/null
 
@@ -224,9 +225,10 @@ check-install: dist ## run the pages for new users, each in a Debian that has no
 
 SITE := $(BUILD)/site
 SITE_VENV = $(VENV) docs/site/requirements.txt -- $(INSTALL_VENV)
+SITE_MODULES := $(CACHED) site docs/site/package.json docs/site/package-lock.json -- $(NPM)
 .PHONY: site
 site: ## build the site of the documentation into .build/site/, which works from files and offline; checks every link
-	@venv=$$($(SITE_VENV)); NO_MKDOCS_2_WARNING=1 $$venv/venv/bin/python -B -m mkdocs build --quiet --strict
+	@modules=$$($(SITE_MODULES)); venv=$$($(SITE_VENV)); P20EXPORT_SITE_MODULES=$$modules/node_modules NO_MKDOCS_2_WARNING=1 $$venv/venv/bin/python -B -m mkdocs build --quiet --strict
 	@echo "the site is $(SITE)/index.html"
 
 BROWSER = chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$$axe/node_modules/axe-core/axe.min.js

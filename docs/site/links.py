@@ -14,6 +14,8 @@ FENCE = re.compile(r"(^```.*?^```)", re.M | re.S)
 def on_files(files, config):
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as readme:
         files.append(File.generated(config, "index.md", content=readme.read()))
+    with open(os.path.join(os.environ["P20EXPORT_SITE_MODULES"], "iframe-worker", "shim", "index.js"), encoding="utf-8") as shim:
+        files.append(File.generated(config, "site/iframe-worker.js", content=shim.read()))
     return files
 
 
