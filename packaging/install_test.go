@@ -256,6 +256,18 @@ func root(t *testing.T) string {
 	return dir
 }
 
+// shellBlock matches a block of commands.
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// commands returns the commands of a page of docs/start.
+func commands(t *testing.T, page string) (script string) {
+	t.Helper()
+	for _, block := range shellBlock.FindAllStringSubmatch(string(testkit.Read(t, filepath.Join("..", "docs", "start", page+".md"))), -1) {
+		script += block[1]
+	}
+	return script
+}
+
 // go install by version makes a program that says its version and the sum of its module.
 func TestGoInstall(t *testing.T) {
 	t.Parallel()
@@ -300,10 +312,7 @@ func TestGoInstall(t *testing.T) {
 	testkit.Write(t, filepath.Join(at, "v"+version+".zip"), out.Bytes())
 	cached := strings.TrimSpace(output(t, exec.Command("go", "env", "GOMODCACHE")))
 	// The commands of the page for Go developers, as they are printed.
-	script := "set -ex\n"
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(testkit.Read(t, "../docs/start/go.md")), -1) {
-		script += block[1]
-	}
+	script := "set -ex\n" + commands(t, "go")
 	script = strings.NewReplacer("0.2.0", version, "http://127.0.0.1:8000", recorded(t)).Replace(script)
 	run := exec.Command("bash", "-c", script)
 	run.Dir = filepath.Join(dir, "new")

@@ -22,7 +22,7 @@ import (
 type start struct {
 	page     string
 	packages []string
-	prepare  string // what the reader has beside the packages
+	prepare  string // sets up what the reader has in addition to the packages
 	want     []string
 }
 
@@ -64,16 +64,10 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// shellBlock matches a block of commands.
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-
 // run runs the commands of the page.
 func (s start) run(t *testing.T, server *httptest.Server) (string, time.Duration) {
 	t.Helper()
-	script := "set -e\ncd /root\n" + s.prepare + "set -x\n"
-	for _, block := range shellBlock.FindAllStringSubmatch(string(testkit.Read(t, filepath.Join("..", "docs", "start", s.page+".md"))), -1) {
-		script += block[1]
-	}
+	script := "set -e\ncd /root\n" + s.prepare + "set -x\n" + commands(t, s.page)
 	script = strings.ReplaceAll(script, "sudo ", "")
 	if s.page == "maintainer" { // the exit status says that a scenario did not pass
 		script = regexp.MustCompile(`(?m)^p20export .*$`).ReplaceAllString(script, "$0 || [ $$? = 1 ]")
@@ -102,8 +96,8 @@ func (s start) run(t *testing.T, server *httptest.Server) (string, time.Duration
 	const enter = `mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
 mount -t proc proc "$2/root/proc"; mount --rbind /dev "$2/root/dev"
 exec env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive PIP_INDEX_URL="$3/simple/" npm_config_registry="$3" \
-  PIP_DISABLE_PIP_VERSION_CHECK=1 npm_config_update_notifier=false chroot "$2/root" bash script`
-	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-ec", strings.Replace(enter, "bash script", "bash -c 'bash /root/script'", 1), "bash", root, dir, server.URL)
+  PIP_DISABLE_PIP_VERSION_CHECK=1 npm_config_update_notifier=false chroot "$2/root" bash /root/script`
+	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-ec", enter, "bash", root, dir, server.URL)
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {

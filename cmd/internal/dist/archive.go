@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,11 +55,24 @@ func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }
 
-// writeTar writes files, sorted by name, as a compressed tar archive in which all times are at.
+// writeTar writes files, sorted by name, as a tar archive compressed with gzip. All times are at.
 func writeTar(path string, files []file, at time.Time) error {
+	return writeCompressed(path, files, at, func(w io.Writer) (io.WriteCloser, error) {
+		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		if err == nil {
+			z.ModTime = at
+		}
+		return z, err
+	})
+}
+
+// writeCompressed is like writeTar with another compression.
+func writeCompressed(path string, files []file, at time.Time, compress func(io.Writer) (io.WriteCloser, error)) error {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	z.ModTime = at
+	z, err := compress(&out)
+	if err != nil {
+		return err
+	}
 	w := tar.NewWriter(z)
 	for _, f := range sorted(files) {
 		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Format: tar.FormatUSTAR}); err != nil {

@@ -28,7 +28,7 @@ type component struct {
 	Hashes   []hash          `json:"hashes,omitempty"`
 	Licences []licenceChoice `json:"licenses,omitempty"`
 	PURL     string          `json:"purl"`
-	// Properties has the sum of go.sum, which is no digest of one file.
+	// Properties has the sum of go.sum. It is not the digest of a file, so it is not one of Hashes.
 	Properties []property `json:"properties,omitempty"`
 }
 
@@ -67,10 +67,7 @@ func (r *release) bill(t target) ([]byte, error) {
 			c.Licences = make([]licenceChoice, 1)
 			c.Licences[0].License.ID = "Apache-2.0"
 		} else {
-			_, ids, err := r.legalFiles(m)
-			if err != nil {
-				return nil, err
-			}
+			ids := r.licences[m]
 			c.Licences = make([]licenceChoice, len(ids))
 			for i, id := range ids {
 				c.Licences[i].License.ID = id

@@ -52,11 +52,11 @@ func (r *release) stage(dir string, t target) error {
 	for _, f := range r.shared {
 		switch {
 		case strings.HasPrefix(f.name, "man/"):
-			files = append(files, file{name: "man/" + filepath.Base(f.name) + ".gz", data: r.compressed(f.data), mode: 0o644})
+			files = append(files, file{name: "man/" + filepath.Base(f.name) + ".gz", data: compressed(f.data), mode: 0o644})
 		case strings.HasPrefix(f.name, "completions/"):
 			files = append(files, f)
 		case f.name == "CHANGELOG.md":
-			files = append(files, file{name: "doc/changelog.gz", data: r.compressed(f.data), mode: 0o644})
+			files = append(files, file{name: "doc/changelog.gz", data: compressed(f.data), mode: 0o644})
 		case f.name == "LICENSE":
 			files = append(files, file{name: "doc/copyright", data: f.data, mode: 0o644})
 		case f.name == r.notices.name:
@@ -78,7 +78,7 @@ func (r *release) stage(dir string, t target) error {
 }
 
 // compressed returns data compressed with gzip, without a time or name (Debian policy 12.1).
-func (r *release) compressed(data []byte) []byte {
+func compressed(data []byte) []byte {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	z.Write(data)

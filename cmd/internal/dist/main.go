@@ -99,10 +99,11 @@ type release struct {
 	notices  file
 	modules  map[target][]module
 	linked   []module
+	licences map[module][]string // the SPDX identifiers of the linked modules
 }
 
 func run(ctx context.Context, out, only string, vectors, fresh bool) (err error) {
-	r := &release{ctx: ctx, fresh: fresh, programs: map[target]file{}, modules: map[target][]module{}}
+	r := &release{ctx: ctx, fresh: fresh, programs: map[target]file{}, modules: map[target][]module{}, licences: map[module][]string{}}
 	for _, t := range targets {
 		if only == "" || strings.Contains(","+only+",", ","+t.String()+",") {
 			r.targets = append(r.targets, t)

@@ -121,9 +121,9 @@ func legal(name string) bool {
 	return false
 }
 
-// legalFiles returns the licences of a module and what belongs to them, and their SPDX
+// readLegal returns the licences of a module and what belongs to them, and their SPDX
 // identifiers. It is an error if a module has none that is known.
-func (r *release) legalFiles(m module) (files []file, ids []string, err error) {
+func (r *release) readLegal(m module) (files []file, ids []string, err error) {
 	dir, err := r.directory(m)
 	if err != nil {
 		return nil, nil, err
@@ -159,10 +159,11 @@ func (r *release) collectNotices() error {
 	var text bytes.Buffer
 	text.WriteString("p20export contains the Go standard library and the modules below, under these licences.\n")
 	for _, m := range r.linked {
-		files, ids, err := r.legalFiles(m)
+		files, ids, err := r.readLegal(m)
 		if err != nil {
 			return err
 		}
+		r.licences[m] = ids
 		name := m.path + " " + m.version
 		if m.path == stdlib {
 			name = "the Go standard library " + m.version

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,27 +85,10 @@ func (r *release) vectors() error {
 		return err
 	}
 	archived := append(files, file{"manifest.json", append(manifest, '\n'), 0o644})
-	var out bytes.Buffer
-	z, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
-	}
-	w := tar.NewWriter(z)
-	for _, f := range under("p20export-vectors-"+version+"/", sorted(archived)) {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: r.at, Format: tar.FormatUSTAR}); err != nil {
-			return err
-		}
-		if _, err := w.Write(f.data); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(r.out, "p20export-vectors_"+version+".tar.zst"), out.Bytes(), 0o644); err != nil {
+	path := filepath.Join(r.out, "p20export-vectors_"+version+".tar.zst")
+	if err := writeCompressed(path, under("p20export-vectors-"+version+"/", archived), r.at, func(w io.Writer) (io.WriteCloser, error) {
+		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	}); err != nil {
 		return err
 	}
 	return r.vectorsWheel(version, archived)
