@@ -16,30 +16,25 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// TestOperations runs the commands in the operations blocks of the documents, in their order,
-// as a shell does. All of them must succeed. A server gets a free port instead of the one
-// that the document names.
+// TestOperations runs the commands in the operations blocks of the page for operators, in their
+// order, as a shell does. All of them must succeed. A server gets a free port instead of the
+// one that the page names.
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	for _, doc := range []string{"docs/operations.md"} {
-		t.Run(doc, func(t *testing.T) {
-			t.Parallel()
-			root, err := filepath.Abs("../..")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &operations{t: t, root: root, jobs: map[string]*server{}, env: append(os.Environ(), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "SCRATCH="+t.TempDir())}
-			commands := 0
-			for _, block := range blocks(t, filepath.Join(root, doc), "```sh operations") {
-				for _, command := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block.text, "\\\n", " ")), "\n") {
-					s.do(command)
-					commands++
-				}
-			}
-			if commands == 0 {
-				t.Errorf("%s shows no command", doc)
-			}
-		})
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &operations{t: t, root: root, jobs: map[string]*server{}, env: append(os.Environ(), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "SCRATCH="+t.TempDir())}
+	commands := 0
+	for _, block := range blocks(t, operationsPage, "```sh operations") {
+		for _, command := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block.text, "\\\n", " ")), "\n") {
+			s.do(command)
+			commands++
+		}
+	}
+	if commands == 0 {
+		t.Error("the page shows no command")
 	}
 }
 
