@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of this source code.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Tool returns the name and version of this program, as captures and records state
 // them.
