@@ -170,3 +170,25 @@ func TestPage(t *testing.T) {
 		t.Errorf("%s\n%s", diff, text)
 	}
 }
+
+// TestFigures chooses the lines of logs that the page has.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	tests := "=== RUN   TestA\n    a_test.go:1: [rapid] OK, passed 100 tests\n    a_test.go:2: map[" + strings.Repeat("x", maxLine) + "]\n    a_test.go:3: 100 streams\n--- PASS: TestA (1.00s)\n--- FAIL: TestB (1.00s)\nok  \texample.com/a\t1.0s\n"
+	for _, test := range []struct {
+		log  string
+		want []string
+	}{
+		{tests, []string{"    a_test.go:3: 100 streams", "--- FAIL: TestB (1.00s)"}},
+		{strings.Repeat("    a_test.go:1: 5 MiB\n", maxFigures+2), append([]string{"… 2 more lines"}, slices.Repeat([]string{"    a_test.go:1: 5 MiB"}, maxFigures)...)},
+	} {
+		if diff := cmp.Diff(test.want, part{figures: goTest}.choose(test.log)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	fuzz := parts[slices.IndexFunc(parts, func(p part) bool { return p.name == "fuzz" })]
+	log := "FuzzA example.com/a\nfuzz: elapsed: 0s, gathering baseline coverage: 0/5 completed\nfuzz: elapsed: 3s, execs: 10 (3/sec)\nfuzz: elapsed: 6s, execs: 25 (5/sec), new interesting: 1 (total: 6)\nFuzzB example.com/b\nfuzz: elapsed: 3s, execs: 7 (2/sec)\n"
+	if diff := cmp.Diff([]string{"2 targets, 32 executions"}, fuzz.choose(log)); diff != "" {
+		t.Error(diff)
+	}
+}

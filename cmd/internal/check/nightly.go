@@ -15,16 +15,15 @@ import (
 // verification is the page that nightly writes.
 const verification = "docs/verification.md"
 
-// A part is a lane of nightly, and the lines of its output that are its figures.
+// A part is a lane of nightly, and the lines of its output that are its figures. It is nil if
+// the part writes its figures to another page.
 type part struct {
 	lane
 	figures *regexp.Regexp
 }
 
-var (
-	goTest = regexp.MustCompile(`^(ok |---|    \S+\.go:\d+: )`)
-	bench  = regexp.MustCompile(`^\|`)
-)
+// goTest matches what tests log, except the results of rapid, and tests that failed.
+var goTest = regexp.MustCompile(`^(--- FAIL|    \S+\.go:\d+: +[^ \[])`)
 
 var parts = []part{
 	{lane{name: "stress", does: "nothing depends on how busy the machine is: make test five times and the lane race twice beside four busy processes", tools: []string{"cc"}}, regexp.MustCompile(`^(suites|race) `)},
@@ -37,17 +36,21 @@ var parts = []part{
 	{lane{name: "trials", does: "1,000 trials of serve on each log", tools: []string{"postgres"}}, goTest},
 	{lane{name: "discovery", does: "every scenario from every harness, compared with the committed captures", tools: []string{"python3", "node", "npm", "java", "mvn"}}, goTest},
 	{lane{name: "discovery-drift", does: "the same for older releases of ADK's middleware", tools: []string{"python3"}}, goTest},
-	{lane{name: "fuzz", does: "each fuzz target for ten minutes"}, regexp.MustCompile(`^(Fuzz\S+ |--- FAIL|fuzz: elapsed: \S+, execs: \d+ .*)`)},
+	{lane{name: "fuzz", does: "each fuzz target for ten minutes"}, regexp.MustCompile(`^(--- FAIL|fuzz: elapsed: \S+, execs: )`)},
 	{lane{name: "faults", does: "every system call of file systems fails in every way; kills at 200 points; power loss"}, goTest},
 	{lane{name: "bench", does: "start-up, large and hostile files, the largest bundles", tools: []string{"cargo", "cc"}}, regexp.MustCompile(`^[a-z].*[0-9] ?(ms|s|MB|MiB|B/op)\b`)},
-	{lane{name: "bench-peers", does: "the tables of benchmarks.md that compare programs", tools: []string{"python3", "node", "npm", "openssl"}}, bench},
-	{lane{name: "bench-proxy", does: "the tables of proxy", tools: []string{"nginx"}}, bench},
-	{lane{name: "bench-store", does: "the tables of event logs", tools: []string{"postgres", "node", "npm"}}, bench},
-	{lane{name: "bench-serve", does: "the tables of serve", tools: []string{"postgres"}}, bench},
+	{lane{name: "bench-peers", does: "the tables of benchmarks.md that compare programs", tools: []string{"python3", "node", "npm", "openssl"}}, nil},
+	{lane{name: "bench-proxy", does: "the tables of proxy", tools: []string{"nginx"}}, nil},
+	{lane{name: "bench-store", does: "the tables of event logs", tools: []string{"postgres", "node", "npm"}}, nil},
+	{lane{name: "bench-serve", does: "the tables of serve", tools: []string{"postgres"}}, nil},
 }
 
-// maxFigures bounds the lines of figures of a part.
-const maxFigures = 60
+// The page has the last maxFigures lines of figures of a part. Lines longer than maxLine dump
+// what was counted, and are left out.
+const (
+	maxFigures = 12
+	maxLine    = 200
+)
 
 // nightly runs parts one after another, and writes the result of each to the page as soon as
 // it is known.
@@ -94,28 +97,40 @@ func nightly(ctx context.Context, only, found string) error {
 	return r.close(false)
 }
 
-// read returns the figures in the log of the part, the last ones if there are too many.
+// read returns the figures in the log of the part.
 func (p part) read() ([]string, error) {
+	if p.figures == nil {
+		return nil, nil
+	}
 	text, err := os.ReadFile(logs + "/" + p.name + ".log")
 	if err != nil {
 		return nil, err
 	}
+	return p.choose(string(text)), nil
+}
+
+// choose returns the figures in a log, the last ones if there are too many.
+func (p part) choose(log string) []string {
 	var figures []string
-	for line := range strings.Lines(string(text)) {
+	var targets, executions, last int // of fuzz
+	for line := range strings.Lines(log) {
 		line = strings.TrimRight(line, " \n")
-		if !p.figures.MatchString(line) {
-			continue
+		if strings.HasPrefix(line, "Fuzz") {
+			targets, executions, last = targets+1, executions+last, 0
 		}
-		// Of the progress of a fuzz target, the last line is its figure.
-		if n := len(figures); n > 0 && strings.HasPrefix(line, "fuzz: ") && strings.HasPrefix(figures[n-1], "fuzz: ") {
-			figures = figures[:n-1]
+		if p.figures.MatchString(line) && len(line) <= maxLine {
+			if _, err := fmt.Sscanf(line, "fuzz: elapsed: %s execs: %d", new(string), &last); err != nil {
+				figures = append(figures, line)
+			}
 		}
-		figures = append(figures, line)
 	}
-	if len(figures) > maxFigures {
-		figures = append([]string{fmt.Sprintf("… %d more lines", len(figures)-maxFigures)}, figures[len(figures)-maxFigures:]...)
+	if targets > 0 {
+		figures = append(figures, fmt.Sprintf("%d targets, %d executions", targets, executions+last))
 	}
-	return figures, nil
+	if n := len(figures) - maxFigures; n > 0 {
+		figures = append([]string{fmt.Sprintf("… %d more lines", n)}, figures[n:]...)
+	}
+	return figures
 }
 
 // A row is what the page says about the last time that a part ran.
@@ -127,7 +142,7 @@ func (r row) String() string {
 
 const verificationHead = `# Verification
 
-What takes hours to check, and when it was last checked. ` + "`make nightly`" + ` runs every part and writes this page; ` + "`make nightly ONLY=fuzz,mutation`" + ` runs some of them, and ` + "`FOUND='...'`" + ` adds what was found. The load is the one of the last minute, before and after.
+What takes hours to check, and when it was last checked. ` + "`make nightly`" + ` runs every part and writes this page; ` + "`make nightly ONLY=fuzz,mutation`" + ` runs some of them, and ` + "`FOUND='...'`" + ` adds what was found. Below the table are the figures that the parts print; those of bench-peers, bench-proxy, bench-store and bench-serve are on [another page](benchmarks.md). The load is the one of the last minute, before and after.
 
 Machine: %s
 
@@ -135,7 +150,8 @@ Machine: %s
 |---|---|---|---|---|---|---|---|
 `
 
-// write replaces the row and the figures of a part on the page.
+// write replaces the row and the figures of a part on the page. A part without figures has no
+// section.
 func write(new row, figures []string) error {
 	text, err := os.ReadFile(verification)
 	if err != nil && !os.IsNotExist(err) {
@@ -159,7 +175,10 @@ func write(new row, figures []string) error {
 	for _, p := range parts {
 		old := find("\n## "+sections, "\n## "+p.name+"\n", "\n```\n")
 		if p.name == new.part {
-			old = "\n## " + p.name + "\n\n```\n" + strings.Join(figures, "\n")
+			old = ""
+			if len(figures) > 0 {
+				old = "\n## " + p.name + "\n\n```\n" + strings.Join(figures, "\n")
+			}
 		}
 		if old != "" {
 			b.WriteString(old + "\n```\n")
