@@ -43,7 +43,7 @@ func Measured(rounds int) string {
 	if rounds == 1 {
 		text = "1 round"
 	}
-	return fmt.Sprintf("\nMedians of %s, measured on %s. MB are 1,000,000 bytes, MiB 1,048,576.\n", text, Today())
+	return fmt.Sprintf("\nMedians of %s, measured on %s.\n", text, Today())
 }
 
 // Today returns the date.

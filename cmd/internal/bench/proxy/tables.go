@@ -116,7 +116,7 @@ func memory(ctx context.Context, s *settings) (string, error) {
 			label = ""
 		}
 	}
-	return t.String() + fmt.Sprintf("\nMeasured on %s. MiB are 1,048,576 bytes.\n", page.Today()), nil
+	return t.String() + fmt.Sprintf("\nMeasured on %s.\n", page.Today()), nil
 }
 
 // without returns the chosen contenders but the given ones.

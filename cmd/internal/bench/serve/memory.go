@@ -26,7 +26,7 @@ func memory(ctx context.Context, s *settings) (string, error) {
 		}
 		t.WriteString(row)
 	}
-	return t.String() + fmt.Sprintf("\nMeasured once, on %s. MiB are 1,048,576 bytes.\n", page.Today()), nil
+	return t.String() + fmt.Sprintf("\nMeasured once, on %s.\n", page.Today()), nil
 }
 
 func (s *settings) memory(ctx context.Context, name string) (row string, err error) {

@@ -66,7 +66,7 @@ func sizes(ctx context.Context, s *settings) (string, error) {
 			fmt.Fprintf(os.Stderr, "  %s, %s\n", shape, name)
 		}
 	}
-	return t.String() + fmt.Sprintf("\nMeasured on %s. MB are 1,000,000 bytes.\n", page.Today()), nil
+	return t.String() + fmt.Sprintf("\nMeasured on %s.\n", page.Today()), nil
 }
 
 // size returns the cells of one capture in one log.
@@ -144,7 +144,7 @@ func streams(ctx context.Context, s *settings) (_ string, err error) {
 		}
 		t.WriteString(page.Row(append([]string{name}, cells...)...))
 	}
-	return t.String() + fmt.Sprintf("\nMeasured once, on %s. MB are 1,000,000 bytes of data.\n", page.Today()), nil
+	return t.String() + fmt.Sprintf("\nMeasured once, on %s.\n", page.Today()), nil
 }
 
 // roundTrip returns the cells of one log.
