@@ -1,7 +1,7 @@
 """Events on which two careful readers of the specification may differ.
 
 The verdicts of the witness do not depend on this file. It says where the text leaves a choice, so
-that a comparison can tell a choice from a mistake. docs/witness.md lists the questions.
+that a comparison can tell a choice from a mistake. docs/peers.md lists the questions.
 """
 
 _SPACES = {"TEXT_MESSAGE": ("message", "messageId"), "TOOL_CALL": ("call", "toolCallId"),

@@ -3,7 +3,7 @@
 //
 // The reader is a program in Python beside this file. It was written from the pages and
 // the schema of the specification by somebody who had not read those packages. It must
-// not follow them: where the two differ, the text decides, and docs/witness.md lists what
+// not follow them: where the two differ, the text decides, and docs/peers.md lists what
 // the text leaves open.
 //
 // A test that asks the witness has the build tag witness and a name that starts with
@@ -55,7 +55,7 @@ type Rule struct {
 	Code  string `json:"code"`
 }
 
-// Question is a choice that the specification leaves at an event. See docs/witness.md.
+// Question is a choice that the specification leaves at an event. See docs/peers.md.
 type Question struct {
 	Event    int    `json:"event"`
 	Question string `json:"question"`

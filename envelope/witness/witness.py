@@ -13,7 +13,7 @@ its index, the page of the rule, a short code and the reason; an index equal to 
 events is the end of the stream. "stripped" lists what a consumer removes: the index of the event,
 a JSON Pointer into it and whether that is an event, a property, a value or an element. "producer"
 lists each rule that binds only the producer and is broken. "open" lists the events on which the
-text leaves a choice (docs/witness.md). "truncated" says that the stream ends without a terminal
+text leaves a choice (docs/peers.md). "truncated" says that the stream ends without a terminal
 event. The judgement ends at the first rejection.
 
 It shares no code with the program. It was written from the pages and the schema of the

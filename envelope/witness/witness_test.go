@@ -20,7 +20,7 @@ import (
 var specified = []event.Protocol{event.V1, event.V1Minor1, event.Draft}
 
 // Packages event and sequence reject the event that the witness rejects, and remove what
-// it removes, except where docs/witness.md says that the specification leaves a choice.
+// it removes, except where docs/peers.md says that the specification leaves a choice.
 func TestWitnessStreams(t *testing.T) {
 	for _, p := range specified {
 		t.Run(string(p), func(t *testing.T) { compare(t, p) })
@@ -129,7 +129,7 @@ func places(row witness.Row) (list []string) {
 
 // duty compares the broken rules that bind only the producer, before the event that the
 // witness rejects. It returns those that only one reader finds, and how many only the
-// witness finds although it is stricter by choice (docs/witness.md).
+// witness finds although it is stricter by choice (docs/peers.md).
 func duty(row witness.Row, ours []string) (strict int, differ []string) {
 	seen := map[string]bool{}
 	for _, rule := range row.Producer {
@@ -162,7 +162,7 @@ func isDuty(code string) bool {
 
 var emptyType = regexp.MustCompile(`^\{(.*,)?"type":""`)
 
-// chosen returns the names of docs/witness.md for an event of a stream.
+// chosen returns the names of docs/peers.md for an event of a stream.
 func chosen(row witness.Row, events []string, at int) (names []string) {
 	for _, q := range row.Open {
 		if q.Event == at {
@@ -184,11 +184,15 @@ func numbered(events []string) string {
 	return b.String()
 }
 
-// docs/witness.md has a row for each choice that the witness or this test knows.
+// docs/peers.md has a row for each choice that the witness or this test knows.
 func TestWitnessTable(t *testing.T) {
-	page, err := os.ReadFile("../../docs/witness.md")
+	page, err := os.ReadFile("../../docs/peers.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(page), "\n### Where the text leaves a choice\n")
+	if !ok {
+		t.Fatal("docs/peers.md has no section on where the text leaves a choice")
 	}
 	program, err := os.ReadFile("questions.py")
 	if err != nil {
@@ -203,12 +207,12 @@ func TestWitnessTable(t *testing.T) {
 		want = append(want, m[1])
 	}
 	var got []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(section, -1) {
 		got = append(got, m[1])
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if want = slices.Compact(want); !slices.Equal(got, want) {
-		t.Errorf("docs/witness.md lists %q, not %q", got, want)
+		t.Errorf("docs/peers.md lists %q, not %q", got, want)
 	}
 }
