@@ -72,17 +72,14 @@ func (r *tally) onlyTheirs() string {
 
 // onlyOurs returns the table of the findings that only lint has.
 func (r *tally) onlyOurs() string {
-	rows := map[string]map[string]int{}
-	for p, n := range r.alone {
-		if rows[p.first] == nil {
-			rows[p.first] = map[string]int{}
-		}
-		rows[p.first][p.second] = n
+	rows := map[string][]string{}
+	for _, p := range slices.SortedFunc(maps.Keys(r.alone), func(a, b pair) int { return byNumber(a.first, b.first) }) {
+		rows[p.second] = append(rows[p.second], fmt.Sprintf("%s %d", linked(p.first), r.alone[p]))
 	}
 	var b strings.Builder
-	b.WriteString("| rule or code | captures | responses | vectors | mutants |\n|---|--:|--:|--:|--:|\n")
-	for _, name := range slices.SortedFunc(maps.Keys(rows), byNumber) {
-		b.WriteString(line(linked(name), rows[name]))
+	b.WriteString("| streams | findings | by rule or code |\n|---|--:|---|\n")
+	for _, kind := range kinds {
+		fmt.Fprintf(&b, "| %s | %d | %s |\n", kind, r.only[kind], strings.Join(rows[kind], ", "))
 	}
 	return b.String()
 }
