@@ -113,7 +113,7 @@ func (s *settings) unchecked() (string, error) {
 			got := rows[i]
 			cell := got.Verdict
 			if got.Artifact != "" && got.Artifact != artifact {
-				cell += ", another artifact"
+				cell = "altered"
 			}
 			if cell != own.Verdict || got.Artifact != "" && own.Reason != "" {
 				cell = "**" + cell + "**"

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,22 +22,18 @@ const tracedEvents = 1000
 // calls counts the system calls of one exchange.
 func calls(ctx context.Context, s *settings) (string, error) {
 	var t strings.Builder
-	t.WriteString(page.Row("proxy", "calls on files", "of which write", "of which wait for the disk", "others on files", "other calls"))
-	t.WriteString("|---|--:|--:|--:|---|--:|\n")
+	t.WriteString(page.Row("proxy", "calls on files", "of which write", "of which wait for the disk", "other calls"))
+	t.WriteString("|---|--:|--:|--:|--:|\n")
 	for _, name := range s.without(direct, nginx, largeQueue) {
 		count, err := s.trace(ctx, name)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
-		var others []string
 		total := 0
-		for _, call := range slices.Sorted(maps.Keys(count.files)) {
-			n := count.files[call]
-			if total += n; !writes[call] && !waits[call] {
-				others = append(others, fmt.Sprintf("%d `%s`", n, call))
-			}
+		for _, n := range count.files {
+			total += n
 		}
-		t.WriteString(page.Row(name, fmt.Sprint(total), fmt.Sprint(count.sum(writes)), fmt.Sprint(count.sum(waits)), strings.Join(others, ", "), fmt.Sprint(count.others)))
+		t.WriteString(page.Row(name, fmt.Sprint(total), fmt.Sprint(count.sum(writes)), fmt.Sprint(count.sum(waits)), fmt.Sprint(count.others)))
 	}
 	return t.String() + fmt.Sprintf("\nOne exchange of %d events, %d in a second, counted with `strace` on %s.\n", tracedEvents, rate, page.Today()), nil
 }
