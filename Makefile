@@ -73,6 +73,10 @@ packages: dist ## install what make dist builds with pip, uvx, npm and go instal
 	@venv=$$($(PACKAGES_VENV)); export P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python; \
 	$(GOTEST) -tags dist ./packaging
 
+.PHONY: reproducible
+reproducible: dist ## build everything that is published again, in another folder, as another user, and compare the bytes (half an hour)
+	@P20EXPORT_DIST=$(CURDIR)/$(DIST) $(GOTEST) -v -tags dist -run '^TestReproducible$$' ./packaging -all
+
 MAN := $(BUILD)/man/man1
 .PHONY: man
 man: ## write the man pages of every command into .build/man/man1/, dated by SOURCE_DATE_EPOCH or the last commit
@@ -221,7 +225,7 @@ postgres: ## test the log in PostgreSQL with a real server, which is started, ki
 .PHONY: check-install
 check-install: dist ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah
 	@venv=$$($(PACKAGES_VENV)); P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python \
-	store/postgres/server.sh with $(GOTEST) -v -tags roots -run '^Test(Roots|Container)$$' ./packaging
+	store/postgres/server.sh with $(GOTEST) -v -tags roots -run '^Test(Roots|Stranger|Container)$$' ./packaging
 
 SITE := $(BUILD)/site
 SITE_VENV = $(VENV) docs/site/requirements.txt -- $(INSTALL_VENV)

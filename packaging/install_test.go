@@ -268,12 +268,12 @@ func commands(t *testing.T, page string) (script string) {
 	return script
 }
 
-// go install by version makes a program that says its version and the sum of its module.
-func TestGoInstall(t *testing.T) {
-	t.Parallel()
+// goProxy returns a directory that is a module proxy which has the module of HEAD as a release.
+func goProxy(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	const module = "github.com/p20export/p20export"
-	at := filepath.Join(dir, "proxy", module, "@v")
+	at := filepath.Join(dir, module, "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -310,8 +310,20 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Write(t, filepath.Join(at, "v"+version+".zip"), out.Bytes())
-	cached := strings.TrimSpace(output(t, exec.Command("go", "env", "GOMODCACHE")))
-	// The commands of the page for Go developers, as they are printed.
+	return dir
+}
+
+// goEnv returns the value of a variable of the go command.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	return strings.TrimSpace(output(t, exec.Command("go", "env", name)))
+}
+
+// go install by version makes a program that says its version and the sum of its module. The
+// other commands of the page for Go developers are run as they are printed.
+func TestGoInstall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
 	script := "set -ex\n" + commands(t, "go")
 	script = strings.NewReplacer("0.2.0", version, "http://127.0.0.1:8000", recorded(t)).Replace(script)
 	run := exec.Command("bash", "-c", script)
@@ -320,7 +332,7 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Env = append(os.Environ(), "GOPATH="+filepath.Join(dir, "go"), "GOBIN=", "GOMODCACHE="+filepath.Join(dir, "modules"), "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GONOSUMCHECK=1",
-		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cached, "cache", "download")+","+strings.TrimSpace(output(t, exec.Command("go", "env", "GOPROXY"))))
+		"GOPROXY=file://"+goProxy(t)+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download,"+goEnv(t, "GOPROXY"))
 	if out := output(t, run); !strings.HasSuffix(out, "\nfrozen\n") {
 		t.Error(out)
 	}

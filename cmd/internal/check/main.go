@@ -3,7 +3,7 @@
 //	check test       everything that needs only git and Go, one line for each suite
 //	check all        test, and every lane that needs more, except those named in -skip
 //	check doctor     the tools that the lanes need, and the Debian packages that bring them
-//	check packages   the Debian packages of the tools that are missing
+//	check packages   the Debian packages of the tools of the lanes that are missing
 //	check stress     test five times and the lane race twice, beside four busy processes
 //	check nightly    the parts that take hours, all or those of -only; writes docs/verification.md
 //
@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -57,7 +58,8 @@ func run(args []string) int {
 		doctor(ctx, os.Stdout)
 	case "packages":
 		for _, t := range missing(ctx, tools) {
-			if t.debian != "" && t.unpack == "" {
+			needed := slices.ContainsFunc(lanes, func(l lane) bool { return l.needs(t.name) })
+			if needed && t.debian != "" && t.unpack == "" {
 				fmt.Println(t.debian)
 			}
 		}

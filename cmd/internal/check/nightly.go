@@ -36,6 +36,8 @@ var parts = []part{
 	{lane{name: "trials", does: "1,000 trials of serve on each log", tools: []string{"postgres"}}, goTest},
 	{lane{name: "discovery", does: "every scenario from every harness, compared with the committed captures", tools: []string{"python3", "node", "npm", "java", "mvn"}}, goTest},
 	{lane{name: "discovery-drift", does: "the same for older releases of ADK's middleware", tools: []string{"python3"}}, goTest},
+	{lane{name: "check-install", does: "the pages for new users and README.md, each in a Debian that has only what its reader has; the container", tools: []string{"debootstrap", "buildah", "postgres", "python3"}}, regexp.MustCompile(`^    --- |^--- (FAIL|PASS: TestContainer)`)},
+	{lane{name: "reproducible", does: "everything that is published, built twice, for all systems"}, regexp.MustCompile(`^--- `)},
 	{lane{name: "fuzz", does: "each fuzz target for ten minutes"}, regexp.MustCompile(`^(--- FAIL|fuzz: elapsed: \S+, execs: )`)},
 	{lane{name: "faults", does: "every system call of file systems fails in every way; kills at 200 points; power loss"}, goTest},
 	{lane{name: "bench", does: "start-up, large and hostile files, the largest bundles", tools: []string{"cargo", "cc"}}, regexp.MustCompile(`^[a-z].*[0-9] ?(ms|s|MB|MiB|B/op)\b`)},

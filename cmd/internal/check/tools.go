@@ -38,8 +38,13 @@ var tools = []tool{
 	{name: "nginx", programs: []string{"nginx"}, paths: []string{"/usr/sbin/nginx", "~/.cache/p20export/nginx/usr/sbin/nginx"}, version: []string{"-v"}, debian: "nginx", unpack: "internal/testkit/nginx.sh"},
 	{name: "openssl", programs: []string{"openssl"}, version: []string{"version"}, debian: "openssl"},
 	{name: "curl", programs: []string{"curl"}, version: []string{"--version"}, debian: "curl"},
+	{name: "dpkg-deb", programs: []string{"dpkg-deb"}, version: []string{"--version"}, debian: "dpkg"},
+	{name: "rpm", programs: []string{"rpm"}, version: []string{"--version"}, debian: "rpm rpm2cpio"},
+	{name: "cpio", programs: []string{"cpio"}, version: []string{"--version"}, debian: "cpio"},
 	{name: "systemd-analyze", programs: []string{"systemd-analyze"}, version: []string{"--version"}, debian: "systemd"},
 	{name: "java", programs: []string{"javac"}, version: []string{"-version"}, least: "17", debian: "default-jdk-headless"},
+	{name: "debootstrap", programs: []string{"debootstrap"}, version: []string{"--version"}, debian: "debootstrap"},
+	{name: "buildah", programs: []string{"buildah"}, version: []string{"--version"}, debian: "buildah"},
 	{name: "mvn", programs: []string{"mvn"}, version: []string{"--version"}, debian: "maven"},
 }
 
