@@ -67,15 +67,21 @@ BASE ?=
 release-check: ## check whether HEAD can be released, compared with the last tag or with BASE
 	@$(GO) run ./cmd/internal/release -base '$(BASE)'
 
+# What is published of HEAD is built from a clone, so that uncommitted changes do not matter.
+PUBLISHED := $(BUILD)/head/.build/dist
+.PHONY: $(PUBLISHED)
+$(PUBLISHED):
+	@rm -rf $(BUILD)/head && mkdir -p $(BUILD) && git clone --quiet . $(BUILD)/head && $(MAKE) -C $(BUILD)/head dist
+
 PACKAGES_VENV = $(VENV) packaging/requirements.txt -- $(INSTALL_VENV)
 .PHONY: packages
-packages: dist ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
-	@venv=$$($(PACKAGES_VENV)); export P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python; \
+packages: $(PUBLISHED) ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
+	@venv=$$($(PACKAGES_VENV)); export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python; \
 	$(GOTEST) -tags dist ./packaging
 
 .PHONY: reproducible
-reproducible: dist ## build everything that is published again, in another folder, as another user, and compare the bytes (half an hour)
-	@P20EXPORT_DIST=$(CURDIR)/$(DIST) $(GOTEST) -v -tags dist -run '^TestReproducible$$' ./packaging -all
+reproducible: $(PUBLISHED) ## build everything that is published again, in another folder, as another user, and compare the bytes (half an hour)
+	@P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) $(GOTEST) -v -tags dist -run '^TestReproducible$$' ./packaging -all
 
 MAN := $(BUILD)/man/man1
 .PHONY: man
@@ -223,8 +229,8 @@ postgres: ## test the log in PostgreSQL with a real server, which is started, ki
 	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
 
 .PHONY: check-install
-check-install: dist ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah
-	@venv=$$($(PACKAGES_VENV)); P20EXPORT_DIST=$(CURDIR)/$(DIST) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python \
+check-install: $(PUBLISHED) ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah
+	@venv=$$($(PACKAGES_VENV)); P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python \
 	store/postgres/server.sh with $(GOTEST) -v -tags roots -run '^Test(Roots|Stranger|Container)$$' ./packaging
 
 SITE := $(BUILD)/site

@@ -214,7 +214,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		BundleDeviates:   {Error, "a bundle contains something that Assay's verifier accepts and this program never writes", "Assay Evidence Contract v1"},
 
 		RunGone:           {Error, "a run of the baseline is missing", ""},
-		RunAdded:          {Info, "the baseline does not have a run; an error unless the whole capture is new", ""},
+		RunAdded:          {Info, "the baseline does not have a run; an error unless the whole capture is new and has a run", ""},
 		StatusChanged:     {Error, "the HTTP status of the response changed", "RFC 9110 §15"},
 		TerminalChanged:   {Error, "the run ends differently than in the baseline", "P20 §7"},
 		EndChanged:        {Warning, "the response ends differently than in the baseline: complete (eof) or broken off", ""},

@@ -46,6 +46,9 @@ type actionResult struct {
 	otherAction []string // those that would run next
 }
 
+// resultsName matches the directory of results.
+var resultsName = regexp.MustCompile(`^p20export-\w{6}/results`)
+
 // runAction runs the steps of action.yml as GitHub's runner does.
 func runAction(t *testing.T, inputs map[string]string, env ...string) actionResult {
 	t.Helper()
@@ -102,6 +105,7 @@ func runAction(t *testing.T, inputs map[string]string, env ...string) actionResu
 						t.Error(err)
 					}
 					with, _ = filepath.Rel(dir, v)
+					with = resultsName.ReplaceAllString(with, "results")
 				}
 			}
 			r.otherAction = append(r.otherAction, step.Uses+" "+with)
@@ -179,13 +183,13 @@ func TestAction(t *testing.T) {
 	r := run(map[string]string{"command": "lint", "target": agent(t), "args": "--off=W20\n--off=W1"})
 	contains(t, r.log, "p20export "+version+" (commit ", "accepted ")
 	contains(t, r.summary, "### p20export lint passed\n\n    accepted ")
-	if r.status != 0 || fmt.Sprint(r.otherAction) != "[actions/upload-artifact@v5 p20export-results]" {
+	if r.status != 0 || fmt.Sprint(r.otherAction) != "[actions/upload-artifact@v5 results]" {
 		t.Errorf("%+v", r)
 	}
 	r = run(map[string]string{"command": "lint", "target": one + "\n" + bad, "sarif": "true"})
 	contains(t, r.log, "::error ", "refused")
 	contains(t, r.summary, "### p20export lint did not pass")
-	if r.status != 1 || fmt.Sprint(r.otherAction) != "[actions/upload-artifact@v5 p20export-results github/codeql-action/upload-sarif@v4 p20export-results/findings.sarif]" {
+	if r.status != 1 || fmt.Sprint(r.otherAction) != "[actions/upload-artifact@v5 results github/codeql-action/upload-sarif@v4 results/findings.sarif]" {
 		t.Errorf("%+v", r)
 	}
 	r = run(map[string]string{"command": "discover", "target": agent(t)})
@@ -211,20 +215,38 @@ func TestAction(t *testing.T) {
 	}
 }
 
+// released returns a repository whose tag v0 is HEAD with the checksum of the release, as
+// docs/releases.md has it.
+func released(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	script := `git clone --quiet "$1" .
+echo "$2 $3" >>packaging/ci/releases.txt
+git -c user.name=n -c user.email=e commit --quiet --all --message release
+git tag v0`
+	output(t, command(t, dir, "sh", "-ec", script, "sh", root(t), version, checksum(t)))
+	return dir
+}
+
 // The jobs for GitLab and Jenkins have scripts that work.
 func TestOtherCI(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	env := append(downloads(t), "P20EXPORT_VERSION="+version, "P20EXPORT_CHECKSUM="+checksum(t), "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET="+agent(t), "P20EXPORT_ARGS=--off=W20", "WORKSPACE="+dir)
+	env := append(downloads(t), "P20EXPORT_VERSION="+version, "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET="+agent(t), "P20EXPORT_ARGS=--off=W20", "WORKSPACE="+dir, "WORKSPACE_TMP="+filepath.Join(dir, "tmp"))
 	pipeline := string(testkit.Read(t, "ci/Jenkinsfile"))
 	_, script, _ := strings.Cut(pipeline, "sh '''")
 	script, _, found := strings.Cut(script, "'''")
 	if !found {
 		t.Fatal("the Jenkinsfile has no script")
 	}
-	cmd := command(t, root(t), "sh", "-ec", script)
-	cmd.Env = append(cmd.Env, env...)
-	contains(t, output(t, cmd), "accepted ")
+	const repository = "https://github.com/p20export/p20export"
+	contains(t, script, repository)
+	script = strings.ReplaceAll(script, repository, "file://"+released(t))
+	for range 2 { // Jenkins keeps workspaces
+		cmd := command(t, dir, "sh", "-ec", script)
+		cmd.Env = append(cmd.Env, env...)
+		contains(t, output(t, cmd), "accepted ")
+	}
 	if _, err := os.Stat(filepath.Join(dir, "p20export-results", "report.html")); err != nil {
 		t.Error(err)
 	}
@@ -240,7 +262,7 @@ func TestOtherCI(t *testing.T) {
 	job[1] = "cp " + root(t) + "/packaging/ci/run.sh ." // the network is that of this machine
 	dir = t.TempDir()
 	output(t, command(t, dir, os.Getenv("P20EXPORT_PACKAGES_PYTHON"), "-m", "venv", "venv"))
-	cmd = command(t, dir, "bash", "-ec", strings.Join(job, "\n"))
+	cmd := command(t, dir, "bash", "-ec", strings.Join(job, "\n"))
 	cmd.Env = append(append(cmd.Env, env...), "PATH="+filepath.Join(dir, "venv", "bin")+":/usr/bin:/bin", "PIP_INDEX_URL="+index(t).URL+"/simple/")
 	contains(t, output(t, cmd), "accepted ")
 	if _, err := os.Stat(filepath.Join(dir, "p20export-results", "report.html")); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestDiscoverAnswersAgree(t *testing.T) {
 	const (
 		headYes   = "qualifies: 6 of 6 needed scenarios"
-		headNo    = "does not qualify: 0 of 6 needed scenarios"
+		headNo    = "does not qualify: 0 of 6 needed scenarios do"
 		unknown   = "not known whether it qualifies: "
 		reply     = "The capital of France is Paris. "
 		streaming = "text/event-stream"

@@ -106,12 +106,12 @@ func (c *checker) changelog() {
 
 // mentioning are the files that name the release to install.
 var mentioning = []string{
-	"README.md", "action.yml", "docs/releases.md", "docs/start/go.md", "docs/start/maintainer.md", "docs/start/operator.md",
+	"README.md", "action.yml", "docs/releases.md", "docs/start/go.md", "docs/start/operator.md",
 	"packaging/ci/Jenkinsfile", "packaging/ci/gitlab.yml", "packaging/container/compose.proxy.yaml", "packaging/container/compose.serve.yaml",
 }
 
 // mentioned matches the version of this program where it is named as one to install.
-var mentioned = regexp.MustCompile(`(?:p20export[_:=@-]v?|p20export/p20export@v|cmd/p20export@v|--branch v|raw/v|VERSION: |VERSION = '|such as |default: )(\d+\.\d+\.\d+)`)
+var mentioned = regexp.MustCompile(`(?:p20export[_:=@-]v?|cmd/p20export@v|--branch v|raw/v|VERSION: |VERSION = '|such as |default: )(\d+\.\d+\.\d+)`)
 
 // mentions checks that these files name this version.
 func (c *checker) mentions() {

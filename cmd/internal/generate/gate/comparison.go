@@ -13,7 +13,7 @@ import (
 
 const comparisonHead = `# Integrations compared
 
-%d integrations with unmodified packages and scripted models, in %d captures. On the site, use a heading to sort by its column. [GATE.md](../discovery/GATE.md) has the same figures with their definitions and more, [LINT.md](../discovery/LINT.md) the findings, and ` + "`make gate`" + ` generates this page. An integration that is not listed was not tested.
+%d integrations with unmodified packages and scripted models, in %d captures. On the site that ` + "`make site`" + ` builds, a heading sorts by its column. [GATE.md](../discovery/GATE.md) has the same figures with their definitions and more, [LINT.md](../discovery/LINT.md) the findings, and ` + "`make gate`" + ` generates this page. An integration that is not listed was not tested.
 
 <div class="sortable" markdown>
 

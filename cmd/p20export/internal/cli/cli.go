@@ -247,7 +247,11 @@ func WholeHelp(args []string) []string {
 // called, examples, and the names of the flags.
 func shortHelp(cmd *cobra.Command) string {
 	var b strings.Builder
-	about, _, _ := strings.Cut(cmd.Long, "\n\n")
+	about, rest, _ := strings.Cut(cmd.Long, "\n\n")
+	if strings.HasSuffix(about, ":") { // what it announces follows
+		next, _, _ := strings.Cut(rest, "\n\n")
+		about += "\n\n" + next
+	}
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(about))
 	for _, line := range Synopsis(cmd) {
 		fmt.Fprintf(&b, "  %s\n", line)

@@ -121,7 +121,7 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	case q.Qualifies == gate.Yes:
 		return fmt.Sprintf("qualifies: %d of %s", q.Qualified, needed)
 	case q.Qualifies == gate.No:
-		return fmt.Sprintf("does not qualify: %d of %s", q.Qualified, needed)
+		return fmt.Sprintf("does not qualify: %d of %s do", q.Qualified, needed)
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was run"
 	case q.Qualified == q.Needed:
