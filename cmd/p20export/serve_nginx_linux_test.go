@@ -24,7 +24,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// TestPostgresServeNginx deploys docs/operations.md: two servers with the flags of the document and
+// TestPostgresServeNginx deploys the example resumable-chat: two servers with the flags of the document and
 // one PostgreSQL log, behind a real nginx with the configuration of the document. Events pass
 // at once, a thread can be read at both servers, and nobody can choose a tenant.
 func TestPostgresServeNginx(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPostgresServeNginx(t *testing.T) {
 	}
 	database.RawQuery = fmt.Sprint("search_path=nginx", time.Now().UnixNano())
 	a := newAgent(t)
-	doc := operationsPage
+	doc := "../../examples/resumable-chat/README.md"
 	var servers []string
 	for i, block := range []int{0, 0} {
 		line := strings.TrimSpace(strings.ReplaceAll(blocks(t, doc, "```sh serve")[block].text, "\\\n", ""))
