@@ -24,9 +24,9 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// TestPostgresServeNginx deploys the example resumable-chat: two servers with the flags of the document and
-// one PostgreSQL log, behind a real nginx with the configuration of the document. Events pass
-// at once, a thread can be read at both servers, and nobody can choose a tenant.
+// TestPostgresServeNginx deploys the example resumable-chat: two servers with the flags of its
+// document and one PostgreSQL log, behind a real nginx with the configuration of the document.
+// Events pass at once, a thread can be read at both servers, and nobody can choose a tenant.
 func TestPostgresServeNginx(t *testing.T) {
 	database, err := url.Parse(os.Getenv("P20EXPORT_POSTGRES"))
 	nginx := os.Getenv("P20EXPORT_NGINX")
