@@ -199,11 +199,15 @@ func TestAction(t *testing.T) {
 
 	// What is not as it should be is said, and nothing is installed.
 	for want, inputs := range map[string]map[string]string{
-		"and not " + strings.Repeat("0", 64):                      {"checksum": strings.Repeat("0", 64)},
-		"releases.txt does not have the checksum of 9.9.9":        {"version": "9.9.9", "checksum": ""},
-		"cannot download http://127.0.0.1":                        {"version": "9.9.9"},
-		"the command is lint, discover or compare, and not prove": {"command": "prove"},
-		"discover needs a URL":                                    {"command": "discover", "target": "captures"},
+		"and not " + strings.Repeat("0", 64):               {"checksum": strings.Repeat("0", 64)},
+		"releases.txt does not have the checksum of 9.9.9": {"version": "9.9.9", "checksum": ""},
+		"cannot download SHA256SUMS of 9.9.9":              {"version": "9.9.9"},
+		"the version is not one such as":                   {"version": "x/y/;1e touch pwned\n#"},
+		"the checksum is not a SHA-256":                    {"checksum": "none"},
+		"the command is lint, discover or compare":         {"command": "prove"},
+		"discover needs one target, which is a URL":        {"command": "discover", "target": "captures"},
+		"there is no target":                               {"target": " \n "},
+		"one flag in each line":                            {"args": "--off\nW20"},
 	} {
 		all := map[string]string{"command": "lint", "target": one, "version": version, "checksum": checksum(t)}
 		for name, v := range inputs {
@@ -226,6 +230,53 @@ git -c user.name=n -c user.email=e commit --quiet --all --message release
 git tag v0`
 	output(t, command(t, dir, "sh", "-ec", script, "sh", root(t), version, checksum(t)))
 	return dir
+}
+
+// Flags that are only for a URL do not fail the check, what an endpoint answers is not read as
+// commands of GitHub Actions, and what cannot be written is no verdict.
+func TestRunInCI(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	archived := "p20export_" + version + "_" + host()
+	program := entries(t, published("%s.tar.gz", archived))[archived+"/p20export"]
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(bin, "p20export"), program.data)
+	if err := os.Chmod(filepath.Join(bin, "p20export"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(results string, env ...string) *exec.Cmd {
+		cmd := command(t, dir, root(t)+"/packaging/ci/run.sh", results)
+		cmd.Env = append(append(cmd.Env, env...), "PATH="+bin+":/usr/bin:/bin")
+		return cmd
+	}
+	output(t, run("url", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET= "+agent(t)+" \n", "P20EXPORT_ARGS=--timeout=30s\n--header=Authorization: x\n--off=W20"))
+	for _, name := range []string{"findings.sarif", "report.html", "summary.md", "results.ndjson"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "url", name)); err != nil || len(text) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	contains(t, failing(t, 3, run("url", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET="+agent(t))), "exists")
+
+	hostile := filepath.Join(dir, "hostile.sse")
+	testkit.Write(t, hostile, testkit.SSE(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"TOOL_CALL_ARGS","toolCallId":"a ##[stop-commands]x ::stop-commands::y","delta":"{"}`))
+	out := failing(t, 1, run("hostile", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET="+hostile, "GITHUB_ACTIONS=true"))
+	token := regexp.MustCompile(`(?s)^::stop-commands::([0-9a-f]{32})\n.*refused.*\n::([0-9a-f]{32})::\n$`).FindStringSubmatch(out)
+	if token == nil || token[1] != token[2] {
+		t.Errorf("commands are not stopped: %q", out)
+	}
+	annotations := string(testkit.Read(t, filepath.Join(dir, "hostile", "annotations.txt")))
+	if !strings.HasPrefix(annotations, "::error ") || strings.Contains(annotations, "##[") {
+		t.Error(annotations)
+	}
+
+	if err := os.WriteFile(filepath.Join(bin, "tee"), []byte("#!/bin/sh\ncat; exit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	one := filepath.Join(root(t), "discovery", "captures", "adk", "one-turn")
+	contains(t, failing(t, 3, run("full", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET="+one)), "accepted ", "the results are not complete")
 }
 
 // The jobs for GitLab and Jenkins have scripts that work.

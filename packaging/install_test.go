@@ -140,11 +140,29 @@ try:
     list(p20export.rows("lint", "missing.sse"))
 except p20export.CommandError as error:
     print("status", error.status)
-print(p20export.run("explain", "NOSUCH", capture_output=True).returncode)`
-	contains(t, output(t, in("python", "-c", rows, agent(t))), "lint accepted True None [", "status 3\n2\n")
+print(p20export.run("explain", "NOSUCH", capture_output=True).returncode)
+print([row.verdict for row in p20export.rows("lint", "--", "-x.sse")])`
+	testkit.Write(t, filepath.Join(dir, "-x.sse"), testkit.SSE(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`))
+	contains(t, output(t, in("python", "-c", rows, agent(t))), "lint accepted True None [", "status 3\n2\n", "['accepted']\n")
 	contains(t, output(t, in("pip", "check")), "No broken requirements")
 	contains(t, output(t, in("pip", "show", "--files", "p20export")), "License", "bin/p20export", "p20export/py.typed", "licenses/THIRD-PARTY-NOTICES.txt", "sboms/p20export.cdx.json")
 	failing(t, 1, in("python", "-m", "p20export", "lint", "/dev/null"))
+	older := filepath.Join(dir, ".local", "bin", "p20export")
+	if err := os.MkdirAll(filepath.Dir(older), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, older, "#!/bin/sh\necho older\n")
+	contains(t, output(t, in("python", "-m", "p20export", "version")), "p20export "+version)
+	if err := os.Rename(filepath.Join(dir, "venv", "bin", "p20export"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(older); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, failing(t, 3, in("python", "-m", "p20export", "version")), "install the package again")
+	if err := os.Rename(filepath.Join(dir, "moved"), filepath.Join(dir, "venv", "bin", "p20export")); err != nil {
+		t.Fatal(err)
+	}
 	output(t, in("pip", "uninstall", "--quiet", "--yes", "p20export"))
 	if left, _ := filepath.Glob(filepath.Join(dir, "venv", "*", "p20export*")); len(left) > 0 {
 		t.Errorf("left: %q", left)

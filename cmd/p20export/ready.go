@@ -63,7 +63,7 @@ func ask(ctx context.Context, u *url.URL) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	client := http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(q)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "", errors.New("no answer in time")

@@ -4,7 +4,7 @@
 # program into DIRECTORY. P20EXPORT_CHECKSUM is the SHA-256 of the file SHA256SUMS of the
 # release; without it, the release has to be one of releases.txt. P20EXPORT_DOWNLOADS is the URL
 # of another directory with releases. Needs bash, curl, tar or unzip, and sha256sum or shasum.
-set -euo pipefail
+set -euo pipefail # runs in bash 3.2, too
 
 directory=$1
 version=${P20EXPORT_VERSION#v}
@@ -15,8 +15,13 @@ die() {
   echo "install p20export: $*" >&2
   exit 3
 }
-digest() { { sha256sum "$1" 2>/dev/null || shasum -a 256 "$1"; } | cut -d ' ' -f 1; }
-fetch() { curl --proto '=https,http,file' --location --fail --silent --show-error --retry 3 --output "$2" "$1" || die "cannot download $1"; }
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] || die "the version is not one such as 0.2.0"
+if command -v sha256sum >/dev/null; then
+  digest() { sha256sum "$1" | cut -d ' ' -f 1; }
+else
+  command -v shasum >/dev/null || die "there is neither sha256sum nor shasum"
+  digest() { shasum -a 256 "$1" | cut -d ' ' -f 1; }
+fi
 
 case $(uname -s) in
 Linux) system=linux ;;
@@ -30,27 +35,49 @@ aarch64 | arm64) machine=arm64 ;;
 *) die "there is no program for $(uname -m); build it with Go: go install github.com/p20export/p20export/cmd/p20export@v$version" ;;
 esac
 
-checksum=${P20EXPORT_CHECKSUM:-$(sed -n "s/^$version //p" "$here/releases.txt")}
+checksum=$(tr A-F a-f <<<"${P20EXPORT_CHECKSUM:-$(sed -n "s/^$version //p" "$here/releases.txt")}")
 [ -n "$checksum" ] || die "releases.txt does not have the checksum of $version; give that of its SHA256SUMS"
+[[ $checksum =~ ^[0-9a-f]{64}$ ]] || die "the checksum is not a SHA-256 in hexadecimal"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-fetch "$downloads/v$version/SHA256SUMS" "$scratch/SHA256SUMS"
-[ "$(digest "$scratch/SHA256SUMS")" = "$checksum" ] || die "SHA256SUMS of $version has the digest $(digest "$scratch/SHA256SUMS"), and not $checksum"
+scratch=$(mktemp -d) loading=
+new=$directory/.p20export.$$
+cleanup() {
+  if [ -n "$loading" ]; then kill "$loading" 2>/dev/null || true; fi
+  rm -rf "$scratch" "$new"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fetch() { # FILE MEBIBYTES
+  (
+    ulimit -f $(($2 * 1024))
+    exec curl --globoff --proto '=https,http,file' --location --fail --silent --show-error --retry 3 \
+      --connect-timeout 20 --max-time 600 --output "$scratch/$1" "$downloads/v$version/$1"
+  ) &
+  loading=$!
+  wait "$loading" || die "cannot download $1 of $version, which may have $2 MiB"
+  loading=
+}
+fetch SHA256SUMS 1
+got=$(digest "$scratch/SHA256SUMS")
+[ "$got" = "$checksum" ] || die "SHA256SUMS of $version has the digest $got, and not $checksum"
 
 name=p20export_${version}_${system}_$machine
 archive=$name.tar.gz program=p20export
 if [ $system = windows ]; then archive=$name.zip program=p20export.exe; fi
 expected=$(sed -n "s/^\([0-9a-f]\{64\}\)  $archive\$/\1/p" "$scratch/SHA256SUMS")
 [ -n "$expected" ] || die "SHA256SUMS of $version does not have $archive"
-fetch "$downloads/v$version/$archive" "$scratch/$archive"
-[ "$(digest "$scratch/$archive")" = "$expected" ] || die "$archive has the digest $(digest "$scratch/$archive"), and not $expected"
+fetch "$archive" 256
+got=$(digest "$scratch/$archive")
+[ "$got" = "$expected" ] || die "$archive has the digest $got, and not $expected"
 
-mkdir -p "$directory"
 if [ $system = windows ]; then
   unzip -q "$scratch/$archive" "$name/$program" -d "$scratch"
 else
   tar -xzf "$scratch/$archive" -C "$scratch" "$name/$program"
-fi
-mv "$scratch/$name/$program" "$directory/"
-"$directory/$program" --version
+fi || die "cannot extract the program from $archive"
+# The program gets its name when it is whole and runs.
+mkdir -p "$directory" && cp "$scratch/$name/$program" "$new" && chmod 755 "$new" && "$new" --version && mv -f "$new" "$directory/$program" ||
+  die "cannot put the program into $directory"

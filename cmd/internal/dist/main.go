@@ -18,6 +18,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
@@ -81,7 +82,7 @@ func (t target) program() string {
 
 // env returns the environment in which the program is built.
 func (t target) env() []string {
-	return []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
+	return []string{"GOENV=off", "CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
 }
 
 // A release is what is being built.
@@ -118,6 +119,9 @@ func run(ctx context.Context, out, only string, vectors, fresh bool) (err error)
 	if err := r.source(); err != nil {
 		return err
 	}
+	if err := r.keepEnv(); err != nil {
+		return err
+	}
 	if err := os.Mkdir(r.out, 0o755); err != nil {
 		return err
 	}
@@ -143,13 +147,9 @@ func run(ctx context.Context, out, only string, vectors, fresh bool) (err error)
 
 // source finds out what is being built. Files that are not committed would not be in a build
 // from another clone.
-func (r *release) source() error {
-	changed, err := r.output(nil, "git", "status", "--porcelain")
-	if err != nil {
+func (r *release) source() (err error) {
+	if err := r.clean(); err != nil {
 		return err
-	}
-	if changed != "" {
-		return errors.New("there are files that are not committed (git status); commit them first, so that others can build the same")
 	}
 	if r.commit, err = r.output(nil, "git", "rev-parse", "HEAD"); err != nil {
 		return err
@@ -161,6 +161,31 @@ func (r *release) source() error {
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	r.at = time.Unix(seconds, 0).UTC()
 	return err
+}
+
+// clean checks that all files are committed, whatever the settings of git.
+func (r *release) clean() error {
+	changed, err := r.output(nil, "git", "status", "--porcelain", "--untracked-files=all")
+	if err == nil && changed != "" {
+		err = errors.New("there are files that are not committed (git status); commit them first, so that others can build the same")
+	}
+	return err
+}
+
+// keepEnv keeps what the settings of the user (go env -w) say about where modules are from.
+// Programs are built without the other settings, some of which change what is built.
+func (r *release) keepEnv() error {
+	names := []string{"GOCACHE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "GOPROXY", "GOSUMDB"}
+	text, err := r.output(nil, "go", append([]string{"env"}, names...)...)
+	if err != nil {
+		return err
+	}
+	for i, value := range strings.Split(text, "\n") {
+		if err := os.Setenv(names[i], value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // output runs a command and returns what it printed, without white space around it.
@@ -191,11 +216,30 @@ func (r *release) build() error {
 			return err
 		}
 		r.programs[t] = file{name: t.program(), data: data, mode: 0o755}
+		if err := r.checkSource(data); err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
 		if r.modules[t], err = modules(path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkSource checks that a program was built from the commit and nothing else.
+func (r *release) checkSource(program []byte) error {
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	from := map[string]string{}
+	for _, s := range info.Settings {
+		from[s.Key] = s.Value
+	}
+	if from["vcs.revision"] != r.commit || from["vcs.modified"] != "false" {
+		return fmt.Errorf("the program was built from the commit %q, modified %s, and not from %s", from["vcs.revision"], from["vcs.modified"], r.commit)
+	}
+	return r.clean()
 }
 
 // host returns the path of the program for this machine.

@@ -9,14 +9,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 )
@@ -28,8 +31,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "release: usage: release [-base REVISION]")
 		os.Exit(2)
 	}
-	c := checker{base: *base}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := checker{ctx: ctx, base: *base}
 	c.run()
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "release: interrupted")
+		os.Exit(130)
+	}
 	if c.failed {
 		os.Exit(1)
 	}
@@ -37,6 +46,7 @@ func main() {
 
 // A checker prints what it finds.
 type checker struct {
+	ctx     context.Context
 	base    string
 	version string
 	failed  bool
@@ -57,9 +67,9 @@ func (c *checker) check(ok bool, what, wrong string, args ...any) {
 }
 
 // output returns what a command prints, without white space around it.
-func output(name string, args ...string) (string, error) {
+func (c *checker) output(name string, args ...string) (string, error) {
 	var stderr bytes.Buffer
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(c.ctx, name, args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -69,7 +79,7 @@ func output(name string, args ...string) (string, error) {
 }
 
 func (c *checker) run() {
-	text, err := output("go", "run", "./cmd/p20export", "version", "--format", "json")
+	text, err := c.output("go", "run", "./cmd/p20export", "version", "--format", "json")
 	var row struct{ Version string }
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &row, json.MatchCaseInsensitiveNames(true))
@@ -84,13 +94,19 @@ func (c *checker) run() {
 	c.mentions()
 	c.tree()
 	if c.base == "" {
-		c.base, _ = output("git", "describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^")
+		c.base, _ = c.output("git", "describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^")
 	}
 	if c.base == "" {
 		c.say("note", "there is no earlier tag: schemas, the interface of serve and the Go API are compared with nothing")
 		return
 	}
+	commit, err := c.output("git", "rev-parse", "--verify", "--quiet", "--end-of-options", c.base+"^{commit}")
+	if err != nil {
+		c.say("FAIL", "there is no commit %q to compare with", c.base)
+		return
+	}
 	c.say("ok", "compared with %s", c.base)
+	c.base = commit
 	c.schemas()
 	c.openapi()
 	c.api()
@@ -136,10 +152,10 @@ func (c *checker) mentions() {
 
 // tree checks that HEAD is what would be tagged.
 func (c *checker) tree() {
-	changed, err := output("git", "status", "--porcelain")
+	changed, err := c.output("git", "status", "--porcelain")
 	c.check(err == nil && changed == "", "no file is changed", "%v%s", err, changed)
-	head, _ := output("git", "rev-parse", "HEAD")
-	tagged, err := output("git", "rev-parse", "--verify", "--quiet", "refs/tags/v"+c.version+"^{commit}")
+	head, _ := c.output("git", "rev-parse", "HEAD")
+	tagged, err := c.output("git", "rev-parse", "--verify", "--quiet", "refs/tags/v"+c.version+"^{commit}")
 	switch {
 	case err != nil:
 		c.say("note", "the tag is missing: git tag --sign --message 'p20export %s' v%[1]s", c.version)
@@ -150,12 +166,12 @@ func (c *checker) tree() {
 
 // show returns a file of the base.
 func (c *checker) show(path string) ([]byte, error) {
-	return exec.Command("git", "show", c.base+":"+path).Output()
+	return exec.CommandContext(c.ctx, "git", "show", c.base+":"+path).Output()
 }
 
 // schemas checks that every schema of the base still exists under the same id.
 func (c *checker) schemas() {
-	list, err := output("git", "ls-tree", "--name-only", c.base, "schema/")
+	list, err := c.output("git", "ls-tree", "--name-only", c.base, "schema/")
 	var wrong []string
 	n := 0
 	for path := range strings.FieldsSeq(list) {
@@ -261,20 +277,20 @@ func (c *checker) api() {
 	}
 	defer os.RemoveAll(dir)
 	old, export := filepath.Join(dir, "old"), filepath.Join(dir, "export")
-	defer exec.Command("git", "worktree", "remove", "--force", old).Run()
 	tool := filepath.Join(dir, "apidiff")
 	const module = "github.com/p20export/p20export"
 	for _, step := range [][]string{
-		{"git", "worktree", "add", "--quiet", "--detach", old, c.base},
+		{"git", "clone", "--quiet", "--no-checkout", ".", old},
+		{"git", "-C", old, "checkout", "--quiet", "--detach", c.base},
 		{"go", "build", "-modfile=internal/tools/go.mod", "-o", tool, "golang.org/x/exp/cmd/apidiff"},
 		{"env", "-C", old, tool, "-m", "-w", export, module},
 	} {
-		if _, err := output(step[0], step[1:]...); err != nil {
+		if _, err := c.output(step[0], step[1:]...); err != nil {
 			c.say("FAIL", "%v", err)
 			return
 		}
 	}
-	text, err := output(tool, "-m", "-incompatible", export, module)
+	text, err := c.output(tool, "-m", "-incompatible", export, module)
 	if err != nil {
 		c.say("FAIL", "the Go API: %v", err)
 		return

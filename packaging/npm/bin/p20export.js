@@ -18,10 +18,10 @@ child.on("error", (error) => {
   console.error(`p20export: ${binary}: ${error.message}`);
   process.exit(3);
 });
-const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
 for (const signal of signals) {
   process.on(signal, () => {
-    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    if ((signal !== "SIGINT" && signal !== "SIGQUIT") || !process.stdin.isTTY) child.kill(signal);
   });
 }
 child.on("exit", (status, signal) => {

@@ -22,15 +22,16 @@ _NAME = "p20export.exe" if sys.platform == "win32" else "p20export"
 def binary() -> Path:
     """Return the path of the program that was installed with this module.
 
-    Raises FileNotFoundError if it was removed or moved.
+    Raises FileNotFoundError if it was removed or moved, or the module is in an archive.
     """
     here = Path(__file__).resolve().parent.parent
+    # Those beside the module are first: the others may be of another installation.
     places = [
+        here / "bin",  # pip install --target
+        here.parent.parent.parent / "bin",  # an environment, pip install --prefix
+        here.parent.parent / "Scripts",  # the same on Windows
         Path(sysconfig.get_path("scripts")),
         Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user") if sys.version_info >= (3, 10) else f"{os.name}_user")),
-        here / "bin",  # pip install --target
-        here.parent.parent.parent / "bin",  # pip install --prefix
-        here.parent.parent / "Scripts",
     ]
     for place in places:
         if (place / _NAME).is_file():
@@ -95,12 +96,14 @@ def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
     """Run a command of p20export with --format json, and yield each row as it is printed.
 
     A check that failed (exit status 1) is no error: its rows say so. Raises CommandError at
-    the end if the command could not be completed. If the caller stops early, the command is
-    ended.
+    the end if the command could not be completed, or printed something else than rows. If the
+    caller stops early, the command is ended.
     """
     command = [os.fspath(a) for a in args]
+    end = command.index("--") if "--" in command else len(command)
     process = subprocess.Popen(
-        [binary(), *command, "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+        [binary(), *command[:end], "--format", "json", *command[end:]],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="backslashreplace",
     )
     assert process.stdout is not None and process.stderr is not None
     messages: list[str] = []
@@ -108,15 +111,26 @@ def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
     reader.start()
     try:
         for line in process.stdout:
-            yield Row(json.loads(line))
+            try:
+                row = json.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                break
+            yield Row(row)
+        else:
+            line = ""
+        process.stdout.close()
         status = process.wait()
-        reader.join()
-        if status not in (0, 1):
-            raise CommandError(tuple(command), status, "".join(messages))
+        reader.join(10)  # what the program has started may keep the pipe open
+        if line or status not in (0, 1):
+            unread = f"\nnot a row: {line[:200]}" if line else ""
+            raise CommandError(tuple(command), status, "".join(messages) + unread)
     finally:
         if process.poll() is None:
             process.terminate()
             process.wait()
-        reader.join()
         process.stdout.close()
-        process.stderr.close()
+        reader.join(10)
+        if not reader.is_alive():
+            process.stderr.close()
