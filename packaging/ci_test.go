@@ -252,7 +252,7 @@ func TestRunInCI(t *testing.T) {
 		cmd.Env = append(append(cmd.Env, env...), "PATH="+bin+":/usr/bin:/bin")
 		return cmd
 	}
-	output(t, run("url", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET= "+agent(t)+" \n", "P20EXPORT_ARGS=--timeout=30s\n--header=Authorization: x\n--off=W20"))
+	output(t, run("url", "P20EXPORT_COMMAND=lint", "P20EXPORT_TARGET= "+agent(t)+" \n", "P20EXPORT_ARGS=--timeout=30s\n--header=Authorization: $TOKEN\n--off=W20", "TOKEN=x"))
 	for _, name := range []string{"findings.sarif", "report.html", "summary.md", "results.ndjson"} {
 		if text, err := os.ReadFile(filepath.Join(dir, "url", name)); err != nil || len(text) == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -268,7 +268,7 @@ func TestRunInCI(t *testing.T) {
 		t.Errorf("commands are not stopped: %q", out)
 	}
 	annotations := string(testkit.Read(t, filepath.Join(dir, "hostile", "annotations.txt")))
-	if !strings.HasPrefix(annotations, "::error ") || strings.Contains(annotations, "##[") {
+	if !strings.Contains(annotations, "\n::error ") || strings.Contains(annotations, "##[") {
 		t.Error(annotations)
 	}
 
