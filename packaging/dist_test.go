@@ -164,8 +164,10 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: %s has the mode %v and %d bytes", name, file, e.mode, len(e.data))
 			}
 		}
-		if _, ok := list[name+"/systemd/p20export-proxy.service"]; ok != strings.HasPrefix(system, "linux") {
-			t.Errorf("%s: a unit of systemd: %t", name, ok)
+		for _, file := range []string{"systemd/p20export-proxy.service", "systemd/p20export-prune.timer", "conf/proxy.conf", "conf/serve.conf"} {
+			if _, ok := list[name+"/"+file]; ok != strings.HasPrefix(system, "linux") {
+				t.Errorf("%s: %s: %t", name, file, ok)
+			}
 		}
 		e := list[name+"/"+program]
 		info, err := buildinfo.Read(bytes.NewReader(e.data))

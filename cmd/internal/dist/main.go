@@ -324,11 +324,13 @@ func (r *release) archives() error {
 		name := fmt.Sprintf("p20export_%s_%s_%s", r.version, t.os, t.arch)
 		files := append([]file{r.programs[t]}, r.shared...)
 		if t.os == "linux" {
-			units, err := glob("packaging/linux/*.service", "systemd/")
-			if err != nil {
-				return err
+			for _, of := range [][2]string{{"*.service", "systemd/"}, {"*.timer", "systemd/"}, {"proxy.conf", "conf/"}, {"serve.conf", "conf/"}} {
+				units, err := glob("packaging/linux/"+of[0], of[1])
+				if err != nil {
+					return err
+				}
+				files = append(files, units...)
 			}
-			files = append(files, units...)
 		}
 		write, suffix := writeTar, ".tar.gz"
 		if t.os == "windows" {
