@@ -86,6 +86,7 @@ var floors = map[string][]string{
 	"store":                                  {"capture"},
 	"store/restore":                          {"store", "envelope/join", "envelope/lineage", "envelope/reduce", "envelope/event", "envelope"},
 	"envelope":                               {},
+	"envelope/trace":                         {"envelope/internal/jsonpatch", "envelope"},
 	"envelope/compact":                       {"envelope/internal/jsonpatch", "envelope/reduce", "envelope"},
 	"envelope/lineage":                       {"envelope", "envelope/event"},
 	"envelope/event":                         {},

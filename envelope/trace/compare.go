@@ -1,0 +1,448 @@
+package trace
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/internal/eventnames"
+	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// Window is the number of lines in which a line of one trace is looked for in the other one, and
+// in which a move is recognized.
+const Window = 256
+
+// A Kind says how two traces differ in a place.
+type Kind string
+
+const (
+	// Missing is a line that only the first trace has.
+	Missing Kind = "missing"
+	// Added is a line that only the second trace has.
+	Added Kind = "added"
+	// Changed is a line that has other values in the second trace.
+	Changed Kind = "changed"
+	// Moved is a line that the second trace has in another place.
+	Moved Kind = "moved"
+)
+
+// A Difference is one difference of two traces.
+type Difference struct {
+	Kind Kind
+	// A and B are the lines of the first and the second trace. A is nil if the line was added,
+	// and B if it is missing.
+	A, B *Line
+	// Changes are the values that differ in a changed line.
+	Changes []Change
+}
+
+// A Change is a value that differs.
+type Change struct {
+	// Pointer is the JSON Pointer (RFC 6901) of the value in the lines.
+	Pointer string
+	// A and B are the JSON texts of both values. One is nil if there is no such value.
+	A, B []byte
+}
+
+// A Source returns the lines of a trace, one after the other, and nil after the last one. The
+// Comparer keeps the lines.
+type Source func() (*Line, error)
+
+// Compare compares two traces and passes each difference to report, in the order of the traces.
+// Lines of which a client cannot notice the order (T9) may have any, unless exact is set. The
+// error is that of a source or of report.
+func Compare(a, b Source, exact bool, report func(*Difference) error) error {
+	c := comparison{sides: [2]side{{next: a}, {next: b}}, exact: exact, report: report, names: [2]map[string]string{{}, {}}}
+	for {
+		if err := c.fill(1); err != nil {
+			return err
+		}
+		x, y := c.sides[0].lines, c.sides[1].lines
+		if len(x) == 0 && len(y) == 0 {
+			return c.flush(0)
+		}
+		if len(x) > 0 && len(y) > 0 && c.equal(x[0], y[0]) {
+			c.bind(x[0], y[0])
+			c.drop(1, 1)
+			continue
+		}
+		if err := c.fill(Window); err != nil {
+			return err
+		}
+		if c.reordered(0) || c.reordered(1) {
+			continue
+		}
+		if err := c.differ(); err != nil {
+			return err
+		}
+	}
+}
+
+// side is the lines of one trace that wait to be compared.
+type side struct {
+	next  Source
+	lines []*Line
+	ended bool
+}
+
+type comparison struct {
+	sides   [2]side
+	exact   bool
+	report  func(*Difference) error
+	waiting []waiting
+	done    int // lines of the first trace
+	// names has the name in the other trace of each name of a trace, as far as lines that
+	// belong together say so.
+	names [2]map[string]string
+}
+
+// nameIn matches a name in the text of a line, with the character before it.
+var nameIn = regexp.MustCompile(`[^\\]"(?:thread|run|message|call|subagent|interrupt)-[0-9]+"`)
+
+// prepare divides the text of a line into its skeleton and names.
+func prepare(l *Line) {
+	var b strings.Builder
+	end := 0
+	for _, m := range nameIn.FindAllIndex(l.Text, -1) {
+		name := l.Text[m[0]+2 : m[1]-1]
+		b.Write(l.Text[end : m[0]+2])
+		b.Write(name[:bytes.LastIndexByte(name, '-')+1]) // the role counts
+		l.names = append(l.names, string(name))
+		end = m[1] - 1
+	}
+	b.Write(l.Text[end:])
+	l.skeleton = b.String()
+}
+
+// equal reports whether a line of the first trace and one of the second have the same values,
+// with names that can be of the same ids.
+func (c *comparison) equal(a, b *Line) bool {
+	if a.skeleton != b.skeleton {
+		return false
+	}
+	for i, x := range a.names {
+		y := b.names[i]
+		if to, ok := c.names[0][x]; ok && to != y {
+			return false
+		}
+		if to, ok := c.names[1][y]; ok && to != x {
+			return false
+		}
+	}
+	return true
+}
+
+// bind notes that the names of two lines are of the same ids, as far as both are new.
+func (c *comparison) bind(a, b *Line) {
+	for i, x := range a.names[:min(len(a.names), len(b.names))] {
+		y := b.names[i]
+		_, old := c.names[0][x]
+		_, taken := c.names[1][y]
+		if !old && !taken {
+			c.names[0][x], c.names[1][y] = y, x
+		}
+	}
+}
+
+// translated returns the text of a line of the second trace with the names of the first one.
+func (c *comparison) translated(b *Line) []byte {
+	return nameIn.ReplaceAllFunc(b.Text, func(m []byte) []byte {
+		to, ok := c.names[1][string(m[2:len(m)-1])]
+		if !ok {
+			return m
+		}
+		return append(append([]byte{m[0], '"'}, to...), '"')
+	})
+}
+
+// waiting is a difference that could become a move.
+type waiting struct {
+	*Difference
+	at int // the value of comparison.done
+}
+
+// fill reads lines until each side has n, or has ended.
+func (c *comparison) fill(n int) error {
+	for i := range c.sides {
+		s := &c.sides[i]
+		for !s.ended && len(s.lines) < n {
+			l, err := s.next()
+			if err != nil {
+				return err
+			}
+			if s.ended = l == nil; !s.ended {
+				prepare(l)
+				s.lines = append(s.lines, l)
+			}
+		}
+	}
+	return c.flush(Window)
+}
+
+// drop removes the first lines.
+func (c *comparison) drop(a, b int) {
+	c.sides[0].lines = c.sides[0].lines[a:]
+	c.sides[1].lines = c.sides[1].lines[b:]
+	c.done += a
+}
+
+// reordered looks for the first line of one side in the other one. If it is there, and a client
+// cannot notice its place, both are removed.
+func (c *comparison) reordered(i int) bool {
+	one, other := &c.sides[i], &c.sides[1-i]
+	if c.exact || len(one.lines) == 0 {
+		return false
+	}
+	first := one.lines[0]
+	for j, l := range other.lines {
+		a, b := first, l
+		if i == 1 {
+			a, b = b, a
+		}
+		if c.equal(a, b) {
+			c.bind(a, b)
+			other.lines = slices.Delete(slices.Clone(other.lines), j, j+1)
+			one.lines = one.lines[1:]
+			c.done++
+			return true
+		}
+		if dependent(l, first) {
+			return false
+		}
+	}
+	return false
+}
+
+// differ reports what differs up to the next lines that are equal.
+func (c *comparison) differ() error {
+	x, y := c.sides[0].lines, c.sides[1].lines
+	steps := c.align(x, y)
+	// Near the end of a window, the lines that follow could change the result.
+	limit := len(steps)
+	if !c.sides[0].ended || !c.sides[1].ended {
+		limit = max(1, len(steps)/2)
+	}
+	i, j := 0, 0
+	for n, s := range steps {
+		if s == both && c.equal(x[i], y[j]) || n == limit {
+			break
+		}
+		var d *Difference
+		switch s {
+		case both:
+			if x[i].skeleton == y[j].skeleton || x[i].subject == y[j].subject {
+				c.bind(x[i], y[j])
+			}
+			d = &Difference{Kind: Changed, A: x[i], B: y[j], Changes: changes(x[i].Text, c.translated(y[j]))}
+			i, j = i+1, j+1
+		case first:
+			d = &Difference{Kind: Missing, A: x[i]}
+			i++
+		case second:
+			d = &Difference{Kind: Added, B: y[j]}
+			j++
+		}
+		c.add(d)
+	}
+	c.drop(i, j)
+	return nil
+}
+
+// add notes a difference. A line that is missing here and added there was moved.
+func (c *comparison) add(d *Difference) {
+	for i, w := range c.waiting {
+		switch {
+		case d.Kind == Missing && w.Kind == Added && c.equal(d.A, w.B):
+			w.Kind, w.A = Moved, d.A
+			c.bind(d.A, w.B)
+		case d.Kind == Added && w.Kind == Missing && c.equal(w.A, d.B):
+			w.Kind, w.B = Moved, d.B
+			c.bind(w.A, d.B)
+		default:
+			continue
+		}
+		c.waiting[i] = w
+		return
+	}
+	c.waiting = append(c.waiting, waiting{d, c.done})
+}
+
+// flush reports the differences that are further back than a number of lines.
+func (c *comparison) flush(back int) error {
+	for len(c.waiting) > 0 && (back == 0 || c.waiting[0].at < c.done-back || len(c.waiting) > 4*Window) {
+		if err := c.report(c.waiting[0].Difference); err != nil {
+			return err
+		}
+		c.waiting = c.waiting[1:]
+	}
+	return nil
+}
+
+// A step of an alignment takes a line of one trace, or of both.
+type step byte
+
+const (
+	both step = iota
+	first
+	second
+)
+
+// align returns how two lists of lines belong together: the alignment with the most lines that
+// are equal, and else about the same thing (Needleman and Wunsch 1970).
+func (c *comparison) align(x, y []*Line) []step {
+	width := len(y) + 1
+	best := make([]int32, (len(x)+1)*width) // of the lines from i and j on
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			score := max(best[(i+1)*width+j], best[i*width+j+1])
+			if s := c.similar(x[i], y[j]); s > 0 {
+				score = max(score, s+best[(i+1)*width+j+1])
+			}
+			best[i*width+j] = score
+		}
+	}
+	var steps []step
+	for i, j := 0, 0; i < len(x) || j < len(y); {
+		switch {
+		case i == len(x):
+			steps, j = append(steps, second), j+1
+		case j == len(y):
+			steps, i = append(steps, first), i+1
+		default:
+			here, s := best[i*width+j], c.similar(x[i], y[j])
+			switch {
+			case s > 0 && here == s+best[(i+1)*width+j+1]:
+				steps, i, j = append(steps, both), i+1, j+1
+			case here == best[(i+1)*width+j]:
+				steps, i = append(steps, first), i+1
+			default:
+				steps, j = append(steps, second), j+1
+			}
+		}
+	}
+	return steps
+}
+
+// similar returns how much two lines are alike: 0 if they are about different things.
+func (c *comparison) similar(a, b *Line) int32 {
+	switch {
+	case a.Type != b.Type:
+		return 0
+	case c.equal(a, b):
+		return 4
+	case a.skeleton == b.skeleton, c.names[0][a.subject] == b.subject && b.subject != "":
+		return 2
+	}
+	return 1
+}
+
+// changes returns the values that differ in two lines.
+func changes(a, b []byte) []Change {
+	var list []Change
+	compareValues("", parse(a), parse(b), &list)
+	return list
+}
+
+func parse(text []byte) jsonvalue.Value {
+	var o strictjson.Object
+	v, err := strictjson.ReadText(&o, strictjson.NewDecoder(text), text)
+	if err != nil {
+		panic("trace: a line is not JSON: " + err.Error())
+	}
+	return jsonvalue.Parse(v)
+}
+
+// none stands for a value that is not there.
+type none struct{}
+
+func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
+	text := func(v jsonvalue.Value) []byte {
+		if _, absent := v.(none); absent {
+			return nil
+		}
+		return jsonvalue.Append(nil, v)
+	}
+	if bytes.Equal(text(a), text(b)) && text(a) != nil {
+		return
+	}
+	switch x := a.(type) {
+	case *jsonvalue.Object:
+		y, ok := b.(*jsonvalue.Object)
+		if !ok {
+			break
+		}
+		names := append(sorted(x), sorted(y)...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			compareValues(path+pointerStep(name), member(x, name), member(y, name), list)
+		}
+		return
+	case *jsonvalue.Array:
+		y, ok := b.(*jsonvalue.Array)
+		if !ok || x.Len() != y.Len() {
+			break
+		}
+		for i, e := range x.All {
+			compareValues(path+"/"+strconv.Itoa(i), e, y.At(i), list)
+		}
+		return
+	}
+	*list = append(*list, Change{Pointer: path, A: text(a), B: text(b)})
+}
+
+func member(o *jsonvalue.Object, name string) jsonvalue.Value {
+	if v, ok := o.Get(name); ok {
+		return v
+	}
+	return none{}
+}
+
+// An order is where a client notices the place of a line (T9).
+type order struct {
+	barrier      bool // everywhere
+	conversation bool
+	state        bool
+	of           string // in the message or call with this name
+}
+
+// dependent reports whether a client can notice the order of two lines.
+func dependent(a, b *Line) bool {
+	x, y := &a.order, &b.order
+	return x.barrier || y.barrier || x.conversation && y.conversation || x.state && y.state || x.of != "" && x.of == y.of
+}
+
+// orderOf returns the order of an event in normal form.
+func orderOf(eventType string, value *jsonvalue.Object) order {
+	o := order{of: nameOf(value, "messageId")}
+	if call := nameOf(value, "toolCallId"); call != "" {
+		o.of = call
+	}
+	switch eventType {
+	case eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageEnd, eventnames.ToolCallArgs, eventnames.ToolCallEnd:
+	case eventnames.StateSnapshot, eventnames.StateDelta:
+		o.state = true
+	case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
+		o.barrier = true
+	case eventnames.Custom, eventnames.Meta, eventnames.Raw:
+		o.conversation, o.state = true, true
+	case eventnames.ReasoningEncryptedValue:
+		o.of, o.conversation = nameOf(value, "entityId"), false
+	default:
+		o.conversation = true
+	}
+	return o
+}
+
+// subjectOf returns what an event in normal form is about.
+func subjectOf(value *jsonvalue.Object) string {
+	for _, m := range [...]string{"messageId", "toolCallId", "entityId", "stepName", "subagentRunId"} {
+		if s := nameOf(value, m); s != "" {
+			return s
+		}
+	}
+	return nameOf(value, "name")
+}

@@ -1,0 +1,80 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/internal/jsonvalue"
+)
+
+// appendLine appends the text of a line.
+func appendLine(dst []byte, eventType string, value *jsonvalue.Object) []byte {
+	dst = append(dst, `{"type":`...)
+	dst = jsonvalue.AppendString(dst, eventType)
+	if value.Len() > 0 {
+		dst = append(dst, ',')
+		dst = append(dst, jsonvalue.Append(nil, canonical(value))[1:]...)
+		return dst
+	}
+	return append(dst, '}')
+}
+
+// canonical returns a value in which members are sorted by name and equal numbers have one
+// text. It changes v.
+func canonical(v jsonvalue.Value) jsonvalue.Value {
+	switch v := v.(type) {
+	case jsonvalue.Number:
+		return number(v)
+	case *jsonvalue.Array:
+		for i, e := range v.All {
+			v.Set(i, canonical(e))
+		}
+	case *jsonvalue.Object:
+		names := sorted(v)
+		o := new(jsonvalue.Object)
+		for _, name := range names {
+			e, _ := v.Get(name)
+			o.Set(name, canonical(e))
+		}
+		return o
+	}
+	return v
+}
+
+// number returns the text that stands for all numbers with the same value: its digits without
+// zeros at the ends, as an integer or decimal if that has at most 21 digits, and otherwise
+// with an exponent.
+func number(n jsonvalue.Number) jsonvalue.Number {
+	text := string(n)
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "-", text[1:]
+	}
+	mantissa, exponent := text, 0
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		e, err := strconv.Atoi(text[i+1:])
+		if err != nil || e > 1<<40 || e < -1<<40 {
+			return n // beyond all use; equal only to itself
+		}
+		mantissa, exponent = text[:i], e
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	point := len(digits) - len(fraction) + exponent // digits before the decimal point
+	digits = strings.TrimRight(digits, "0")
+	switch {
+	case digits == "":
+		return "0"
+	case point > 21 || point < -5:
+		e := strconv.Itoa(point - 1)
+		if len(digits) > 1 {
+			digits = digits[:1] + "." + digits[1:]
+		}
+		return jsonvalue.Number(sign + digits + "e" + e)
+	case point <= 0:
+		return jsonvalue.Number(sign + "0." + strings.Repeat("0", -point) + digits)
+	case point >= len(digits):
+		return jsonvalue.Number(sign + digits + strings.Repeat("0", point-len(digits)))
+	}
+	return jsonvalue.Number(sign + digits[:point] + "." + digits[point:])
+}

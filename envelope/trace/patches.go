@@ -1,0 +1,190 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/internal/jsonpatch"
+	"github.com/p20export/p20export/internal/jsonvalue"
+)
+
+// A document is a state or the content of an activity, as the events of a run make it.
+type document struct {
+	doc   jsonpatch.Document
+	known bool
+}
+
+// set makes the document a value, and reports whether that changes it. A value that is too
+// large is not kept.
+func (d *document) set(v envelope.Value) bool {
+	if d.known && jsonvalue.Equal(d.doc.Value(), jsonvalue.Parse(v)) {
+		return false
+	}
+	d.known = d.doc.Reset(v) == nil
+	return true
+}
+
+// patch applies the patch in a member of an event to a document, and puts the operations that
+// have the same effect in its place in the normal form. It reports whether the event counts. A
+// patch that does not apply, or whose document is not known, stays as it is.
+func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Object, member string) bool {
+	ops, _ := e.Get(member)
+	if !d.known || ops.Kind != envelope.ArrayValue {
+		return true
+	}
+	root := commonRoot(jsonvalue.Parse(ops).(*jsonvalue.Array))
+	before := jsonvalue.Clone(at(d.doc.Value(), root))
+	if d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) != nil {
+		return true
+	}
+	if n.options.Patches {
+		return true
+	}
+	list := new(jsonvalue.Array)
+	n.difference(list, n.pointer(root), before, at(d.doc.Value(), root))
+	value.Set(member, list)
+	return list.Len() > 0
+}
+
+// commonRoot returns the tokens of the pointer to the smallest value that has all that a patch
+// can change. An element of an array moves others, so that is the parent of what is named.
+func commonRoot(ops *jsonvalue.Array) []string {
+	var root []string
+	first := true
+	for _, op := range ops.All {
+		o, _ := op.(*jsonvalue.Object)
+		if o == nil {
+			return nil
+		}
+		for _, member := range [...]string{"path", "from"} {
+			v, ok := o.Get(member)
+			if !ok {
+				continue
+			}
+			path, _ := v.(string)
+			tokens := strings.Split(path, "/")
+			tokens = tokens[1:max(1, len(tokens)-1)]
+			for i, t := range tokens {
+				tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+			}
+			if first {
+				root, first = tokens, false
+				continue
+			}
+			i := 0
+			for i < len(root) && i < len(tokens) && root[i] == tokens[i] {
+				i++
+			}
+			root = root[:i]
+		}
+	}
+	return root
+}
+
+// at returns the value at a pointer, or nil if there is none.
+func at(v jsonvalue.Value, tokens []string) jsonvalue.Value {
+	for _, t := range tokens {
+		switch in := v.(type) {
+		case *jsonvalue.Object:
+			v, _ = in.Get(t)
+		case *jsonvalue.Array:
+			i, err := strconv.Atoi(t)
+			if err != nil || i < 0 || i >= in.Len() {
+				return nil
+			}
+			v = in.At(i)
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// pointer returns a pointer with names in the place of ids.
+func (n *Normalizer) pointer(tokens []string) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(n.step(t))
+	}
+	return b.String()
+}
+
+// step returns the part of a pointer that is one token.
+func (n *Normalizer) step(token string) string {
+	return pointerStep(n.names.free(token))
+}
+
+// pointerStep returns the part of a JSON Pointer that is one token.
+func pointerStep(token string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}
+
+// difference adds the operations to list that make a value another one. They depend only on
+// the two values.
+func (n *Normalizer) difference(list *jsonvalue.Array, path string, before, after jsonvalue.Value) {
+	if jsonvalue.Equal(before, after) {
+		return
+	}
+	switch b := before.(type) {
+	case *jsonvalue.Object:
+		if a, ok := after.(*jsonvalue.Object); ok {
+			n.members(list, path, b, a)
+			return
+		}
+	case *jsonvalue.Array:
+		if a, ok := after.(*jsonvalue.Array); ok {
+			n.elements(list, path, b, a)
+			return
+		}
+	}
+	n.operation(list, "replace", path, after)
+}
+
+func (n *Normalizer) members(list *jsonvalue.Array, path string, before, after *jsonvalue.Object) {
+	for _, name := range sorted(before) {
+		if _, ok := after.Get(name); !ok {
+			n.operation(list, "remove", path+n.step(name), nil)
+		}
+	}
+	for _, name := range sorted(after) {
+		a, _ := after.Get(name)
+		if b, ok := before.Get(name); ok {
+			n.difference(list, path+n.step(name), b, a)
+		} else {
+			n.operation(list, "add", path+n.step(name), a)
+		}
+	}
+}
+
+// elements compares arrays without what is equal at both ends. Of what is left, elements are
+// compared in pairs, and the others removed from the end or added.
+func (n *Normalizer) elements(list *jsonvalue.Array, path string, before, after *jsonvalue.Array) {
+	first, lb, la := 0, before.Len(), after.Len()
+	for first < min(lb, la) && jsonvalue.Equal(before.At(first), after.At(first)) {
+		first++
+	}
+	for lb > first && la > first && jsonvalue.Equal(before.At(lb-1), after.At(la-1)) {
+		lb, la = lb-1, la-1
+	}
+	for i := first; i < min(lb, la); i++ {
+		n.difference(list, path+"/"+strconv.Itoa(i), before.At(i), after.At(i))
+	}
+	for i := lb - 1; i >= la; i-- {
+		n.operation(list, "remove", path+"/"+strconv.Itoa(i), nil)
+	}
+	for i := lb; i < la; i++ {
+		n.operation(list, "add", path+"/"+strconv.Itoa(i), after.At(i))
+	}
+}
+
+// operation adds an operation to list. The value is copied, because documents go on changing.
+func (n *Normalizer) operation(list *jsonvalue.Array, op, path string, value jsonvalue.Value) {
+	o := new(jsonvalue.Object)
+	o.Set("op", op)
+	o.Set("path", path)
+	if op != "remove" {
+		o.Set("value", n.names.anywhere(jsonvalue.Clone(value)))
+	}
+	list.Append(o)
+}
