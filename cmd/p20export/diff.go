@@ -8,15 +8,16 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/difference"
 )
 
 func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Show the differences between two artifacts",
+		Short: "Show the differences between two artifacts or two captures",
 		Long: `Compare two artifact files, A and B, under the v1 contract. One of them can be
--, which is standard input.
+-, which is standard input. Or compare two captures event by event.
 
 Each key that differs is listed with both values, and times with the interval
 between them. Messages are paired by id; the others are paired in order if they
@@ -31,23 +32,35 @@ time in another format is a difference, because it changes the canonical digest.
 If a file is not a well-formed artifact, its findings are shown as validate
 shows them, and nothing is compared.
 
---format json prints one row. Each difference in it has a pointer, the kind of
-difference (added, removed, changed or moved), and the values a and b. pointer_b
-is the position in B if it is not the same as in A.
-` + exitHelp("the artifacts are equal", "they differ, or a file is not a well-formed artifact", ""),
+Captures are directories, or files named .sse, .ndjson or .jsonl. Their events
+are compared in the normal form of docs/traces.md: ids are names such as
+message-2, times and RAW events do not count, the deltas of a message are one,
+and patches of the state count by their effect. Events whose order a client
+cannot notice may have any. An event is missing, added, changed or moved. --raw,
+--deltas, --pulses, --patches, --order and --text choose what counts. The result
+is not evidence. A capture with something that is not an event is refused.
+
+--format json prints one row, or for captures a row for each difference and then
+one with the verdict. In the row of artifacts, each difference has a pointer,
+the kind of difference (added, removed, changed or moved), and the values a and
+b. pointer_b is the position in B if it is not the same as in A.
+` + exitHelp("A and B are equal", "they differ, a file is not a well-formed artifact, or a capture is refused", ""),
 		Example: `  p20export diff before.artifact.json after.artifact.json
   p20export diff - frozen/one-turn.artifact.json < one-turn.artifact.json
-  p20export diff --format json A B | jq '.differences[].pointer'`,
+  p20export diff --format json A B | jq '.differences[].pointer'
+  p20export diff captures/one-turn changed/one-turn
+  p20export diff captures/one-turn changed/one-turn --text shape`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:
-				return fmt.Errorf("name two artifacts, not %d", len(args))
+				return fmt.Errorf("name two artifacts or two captures, not %d", len(args))
 			case args[0] == "-" && args[1] == "-":
 				return errors.New("standard input can be only one of the two artifacts; name a file for the other")
 			}
 			return nil
 		},
 	}
+	t := addTraceFlags(cmd)
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkFiles(args...); err != nil {
@@ -55,6 +68,15 @@ is the position in B if it is not the same as in A.
 		}
 		if err := checkNoBundles(args...); err != nil {
 			return err
+		}
+		switch a, b := isTraced(args[0]), isTraced(args[1]); {
+		case a && b:
+			return diffCaptures(cmd, args, t, f)
+		case a || b:
+			return fmt.Errorf("%s is a capture and %s is not; name two artifacts or two captures", finding.Quote(args[choose(a, 0, 1)]), finding.Quote(args[choose(a, 1, 0)]))
+		}
+		if name := t.changed(cmd); name != "" {
+			return fmt.Errorf("--%s is only for captures", name)
 		}
 		row := difference.CompareFiles(cmd.Context(), args[0], args[1])
 		if err := interrupted(cmd); err != nil {

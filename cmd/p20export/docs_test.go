@@ -37,6 +37,7 @@ func TestDocs(t *testing.T) {
 		{"docs/evidence.md", root},
 		{"docs/examine.md", root},
 		{"docs/integrations.md", root},
+		{"docs/traces.md", root},
 		{"docs/upstream.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
 	} {

@@ -79,6 +79,8 @@ func everyCommand(t *testing.T) [][]string {
 		{"diff", lane("frozen/finished.artifact.json"), lane("frozen/finished.artifact.json")},
 		{"diff", lane("frozen/finished.artifact.json"), lane("frozen/multi-turn.artifact.json")},
 		{"diff", lane("frozen/finished.artifact.json"), in("nowhere")},
+		{"diff", lane("raw/finished"), lane("raw/multi-turn")},
+		{"diff", lane("raw/finished"), in("nowhere.sse")},
 		{"verify", lane("frozen/finished.artifact.json"), "--capture", lane("raw/finished")},
 		{"verify", lane("frozen/finished.artifact.json"), "--capture", lane("raw/failed")},
 		{"verify", in("nowhere")},

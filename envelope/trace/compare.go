@@ -2,19 +2,20 @@ package trace
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/p20export/p20export/internal/eventnames"
-	"github.com/p20export/p20export/internal/jsonvalue"
-	"github.com/p20export/p20export/internal/strictjson"
+	"sync"
 )
 
 // Window is the number of lines in which a line of one trace is looked for in the other one, and
 // in which a move is recognized.
 const Window = 256
+
+// windowBytes limits the lines of one trace in a window, and the differences that could become
+// moves. A longer line is a window of its own.
+const windowBytes = 32 << 20
 
 // A Kind says how two traces differ in a place.
 type Kind string
@@ -86,6 +87,7 @@ func Compare(a, b Source, exact bool, report func(*Difference) error) error {
 type side struct {
 	next  Source
 	lines []*Line
+	bytes int // of lines
 	ended bool
 }
 
@@ -94,6 +96,7 @@ type comparison struct {
 	exact   bool
 	report  func(*Difference) error
 	waiting []waiting
+	held    int // bytes of waiting
 	done    int // lines of the first trace
 	// names has the name in the other trace of each name of a trace, as far as lines that
 	// belong together say so.
@@ -101,13 +104,15 @@ type comparison struct {
 }
 
 // nameIn matches a name in the text of a line, with the character before it.
-var nameIn = regexp.MustCompile(`[^\\]"(?:thread|run|message|call|subagent|interrupt)-[0-9]+"`)
+var nameIn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^\\]"(?:thread|run|message|call|subagent|interrupt)-[0-9]+"`)
+})
 
 // prepare divides the text of a line into its skeleton and names.
 func prepare(l *Line) {
 	var b strings.Builder
 	end := 0
-	for _, m := range nameIn.FindAllIndex(l.Text, -1) {
+	for _, m := range nameIn().FindAllIndex(l.Text, -1) {
 		name := l.Text[m[0]+2 : m[1]-1]
 		b.Write(l.Text[end : m[0]+2])
 		b.Write(name[:bytes.LastIndexByte(name, '-')+1]) // the role counts
@@ -115,7 +120,8 @@ func prepare(l *Line) {
 		end = m[1] - 1
 	}
 	b.Write(l.Text[end:])
-	l.skeleton = b.String()
+	sum := sha256.Sum256([]byte(b.String()))
+	l.skeleton = string(sum[:16])
 }
 
 // equal reports whether a line of the first trace and one of the second have the same values,
@@ -150,7 +156,7 @@ func (c *comparison) bind(a, b *Line) {
 
 // translated returns the text of a line of the second trace with the names of the first one.
 func (c *comparison) translated(b *Line) []byte {
-	return nameIn.ReplaceAllFunc(b.Text, func(m []byte) []byte {
+	return nameIn().ReplaceAllFunc(b.Text, func(m []byte) []byte {
 		to, ok := c.names[1][string(m[2:len(m)-1])]
 		if !ok {
 			return m
@@ -169,7 +175,7 @@ type waiting struct {
 func (c *comparison) fill(n int) error {
 	for i := range c.sides {
 		s := &c.sides[i]
-		for !s.ended && len(s.lines) < n {
+		for !s.ended && len(s.lines) < n && (len(s.lines) == 0 || s.bytes < windowBytes) {
 			l, err := s.next()
 			if err != nil {
 				return err
@@ -177,6 +183,7 @@ func (c *comparison) fill(n int) error {
 			if s.ended = l == nil; !s.ended {
 				prepare(l)
 				s.lines = append(s.lines, l)
+				s.bytes += len(l.Text)
 			}
 		}
 	}
@@ -185,8 +192,13 @@ func (c *comparison) fill(n int) error {
 
 // drop removes the first lines.
 func (c *comparison) drop(a, b int) {
-	c.sides[0].lines = c.sides[0].lines[a:]
-	c.sides[1].lines = c.sides[1].lines[b:]
+	for i, n := range [2]int{a, b} {
+		s := &c.sides[i]
+		for _, l := range s.lines[:n] {
+			s.bytes -= len(l.Text)
+		}
+		s.lines = s.lines[n:]
+	}
 	c.done += a
 }
 
@@ -207,6 +219,8 @@ func (c *comparison) reordered(i int) bool {
 			c.bind(a, b)
 			other.lines = slices.Delete(slices.Clone(other.lines), j, j+1)
 			one.lines = one.lines[1:]
+			one.bytes -= len(first.Text)
+			other.bytes -= len(l.Text)
 			c.done++
 			return true
 		}
@@ -266,17 +280,32 @@ func (c *comparison) add(d *Difference) {
 			continue
 		}
 		c.waiting[i] = w
+		c.held += d.bytes()
 		return
 	}
 	c.waiting = append(c.waiting, waiting{d, c.done})
+	c.held += d.bytes()
+}
+
+func (d *Difference) bytes() (n int) {
+	for _, l := range [...]*Line{d.A, d.B} {
+		if l != nil {
+			n += len(l.Text)
+		}
+	}
+	for _, c := range d.Changes {
+		n += len(c.A) + len(c.B)
+	}
+	return n
 }
 
 // flush reports the differences that are further back than a number of lines.
 func (c *comparison) flush(back int) error {
-	for len(c.waiting) > 0 && (back == 0 || c.waiting[0].at < c.done-back || len(c.waiting) > 4*Window) {
+	for len(c.waiting) > 0 && (back == 0 || c.waiting[0].at < c.done-back || len(c.waiting) > 4*Window || c.held > windowBytes) {
 		if err := c.report(c.waiting[0].Difference); err != nil {
 			return err
 		}
+		c.held -= c.waiting[0].bytes()
 		c.waiting = c.waiting[1:]
 	}
 	return nil
@@ -338,111 +367,4 @@ func (c *comparison) similar(a, b *Line) int32 {
 		return 2
 	}
 	return 1
-}
-
-// changes returns the values that differ in two lines.
-func changes(a, b []byte) []Change {
-	var list []Change
-	compareValues("", parse(a), parse(b), &list)
-	return list
-}
-
-func parse(text []byte) jsonvalue.Value {
-	var o strictjson.Object
-	v, err := strictjson.ReadText(&o, strictjson.NewDecoder(text), text)
-	if err != nil {
-		panic("trace: a line is not JSON: " + err.Error())
-	}
-	return jsonvalue.Parse(v)
-}
-
-// none stands for a value that is not there.
-type none struct{}
-
-func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
-	text := func(v jsonvalue.Value) []byte {
-		if _, absent := v.(none); absent {
-			return nil
-		}
-		return jsonvalue.Append(nil, v)
-	}
-	if bytes.Equal(text(a), text(b)) && text(a) != nil {
-		return
-	}
-	switch x := a.(type) {
-	case *jsonvalue.Object:
-		y, ok := b.(*jsonvalue.Object)
-		if !ok {
-			break
-		}
-		names := append(sorted(x), sorted(y)...)
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			compareValues(path+pointerStep(name), member(x, name), member(y, name), list)
-		}
-		return
-	case *jsonvalue.Array:
-		y, ok := b.(*jsonvalue.Array)
-		if !ok || x.Len() != y.Len() {
-			break
-		}
-		for i, e := range x.All {
-			compareValues(path+"/"+strconv.Itoa(i), e, y.At(i), list)
-		}
-		return
-	}
-	*list = append(*list, Change{Pointer: path, A: text(a), B: text(b)})
-}
-
-func member(o *jsonvalue.Object, name string) jsonvalue.Value {
-	if v, ok := o.Get(name); ok {
-		return v
-	}
-	return none{}
-}
-
-// An order is where a client notices the place of a line (T9).
-type order struct {
-	barrier      bool // everywhere
-	conversation bool
-	state        bool
-	of           string // in the message or call with this name
-}
-
-// dependent reports whether a client can notice the order of two lines.
-func dependent(a, b *Line) bool {
-	x, y := &a.order, &b.order
-	return x.barrier || y.barrier || x.conversation && y.conversation || x.state && y.state || x.of != "" && x.of == y.of
-}
-
-// orderOf returns the order of an event in normal form.
-func orderOf(eventType string, value *jsonvalue.Object) order {
-	o := order{of: nameOf(value, "messageId")}
-	if call := nameOf(value, "toolCallId"); call != "" {
-		o.of = call
-	}
-	switch eventType {
-	case eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageEnd, eventnames.ToolCallArgs, eventnames.ToolCallEnd:
-	case eventnames.StateSnapshot, eventnames.StateDelta:
-		o.state = true
-	case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
-		o.barrier = true
-	case eventnames.Custom, eventnames.Meta, eventnames.Raw:
-		o.conversation, o.state = true, true
-	case eventnames.ReasoningEncryptedValue:
-		o.of, o.conversation = nameOf(value, "entityId"), false
-	default:
-		o.conversation = true
-	}
-	return o
-}
-
-// subjectOf returns what an event in normal form is about.
-func subjectOf(value *jsonvalue.Object) string {
-	for _, m := range [...]string{"messageId", "toolCallId", "entityId", "stepName", "subagentRunId"} {
-		if s := nameOf(value, m); s != "" {
-			return s
-		}
-	}
-	return nameOf(value, "name")
 }

@@ -53,7 +53,7 @@ func number(n jsonvalue.Number) jsonvalue.Number {
 	mantissa, exponent := text, 0
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
 		e, err := strconv.Atoi(text[i+1:])
-		if err != nil || e > 1<<40 || e < -1<<40 {
+		if err != nil || e > 1<<30 || e < -1<<30 {
 			return n // beyond all use; equal only to itself
 		}
 		mantissa, exponent = text[:i], e

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
@@ -80,7 +81,9 @@ func (n *names) name(r role, id string) string {
 }
 
 // likeName matches strings that could be taken for a name.
-var likeName = regexp.MustCompile(`^=*(thread|run|message|call|subagent|interrupt)-[0-9]+$`)
+var likeName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^=*(thread|run|message|call|subagent|interrupt)-[0-9]+$`)
+})
 
 // free returns what stands for a string that need not be an id: the name of the id, or else
 // the string. A string that looks like a name gets a prefix.
@@ -94,7 +97,7 @@ func (n *names) free(s string) string {
 // literal returns what stands for a string that is no id. One that looks like a name gets a
 // prefix, so that every string of a line that looks like a name is one.
 func literal(s string) string {
-	if likeName.MatchString(s) {
+	if likeName().MatchString(s) {
 		return "=" + s
 	}
 	return s

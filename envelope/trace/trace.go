@@ -47,8 +47,8 @@ type Line struct {
 
 	order   order
 	subject string
-	// skeleton is Text without names, and names are those, in their order. They are set by
-	// Compare.
+	// skeleton is a hash of Text without names, and names are those, in their order. They are
+	// set by Compare.
 	skeleton string
 	names    []string
 }
@@ -72,8 +72,12 @@ type Normalizer struct {
 	out        []byte // reused
 }
 
-// New returns a Normalizer of a stream with these ids, which passes each line to emit.
+// New returns a Normalizer of a stream with these ids, which passes each line to emit. Without
+// ids, or with those of another stream, ids that are found before their events keep their text.
 func New(o Options, ids *IDs, emit func(*Line) error) *Normalizer {
+	if ids == nil {
+		ids = new(IDs)
+	}
 	return &Normalizer{options: o, emit: emit, names: names{known: ids}}
 }
 

@@ -28,13 +28,13 @@ var floors = map[string][]string{
 	"cmd/p20export": {
 		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/logs", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint/transport", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/tracediff", "project/validate", "project/record", "project/lint/transport", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
 		"serve", "store/transfer", "store/restore", "store", "envelope/lineage", "envelope/event", "envelope/compact", "envelope/sequence", "envelope/reduce", "envelope", "capture/proxy", "capture/recovery", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"cmd/p20export/internal/render/document", "cmd/p20export/internal/render/rows", "cmd/p20export/internal/render/text", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint/transport", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/tracediff", "envelope/trace", "project/validate", "project/record", "project/lint/transport", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
 		"store/transfer", "store/restore", "store", "envelope/lineage", "envelope", "capture/recovery", "capture/client", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render/document": {"cmd/p20export/internal/render/rows", "cmd/p20export/internal/render/text", "project/record", "artifact"},
@@ -61,6 +61,7 @@ var floors = map[string][]string{
 	"project/internal/tarfs":                 {"capture/inputs"},
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/prune":                          {"project/verify", "project/record", "project", "capture"},
+	"project/tracediff":                      {"project/scan", "project", "envelope/trace", "envelope", "capture"},
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope/reduce", "envelope", "capture"},
 	"project/lint/producer":                  {"envelope/reduce", "envelope/chunk", "envelope"},
 	"project/lint/transport":                 {"capture"},

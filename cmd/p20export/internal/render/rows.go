@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/rewrite"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/tracediff"
 	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/project/verify"
 	"github.com/p20export/p20export/store/transfer"
@@ -51,6 +52,8 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"freeze", "freeze: one run, or a capture without a run.", reflect.TypeFor[freeze.Row]()},
 		{"validation", "validate: one file.", reflect.TypeFor[validate.Row]()},
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
+		{"trace_difference", "diff of captures: one difference of their events.", reflect.TypeFor[tracediff.Difference]()},
+		{"traces", "diff of captures: the verdict, after the differences.", reflect.TypeFor[tracediff.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
 		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},

@@ -1,0 +1,94 @@
+package trace
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// changes returns the values that differ in two lines.
+func changes(a, b []byte) []Change {
+	var list []Change
+	compareValues("", parse(a), parse(b), &list)
+	return list
+}
+
+func parse(text []byte) jsonvalue.Value {
+	var o strictjson.Object
+	v, err := strictjson.ReadText(&o, strictjson.NewDecoder(text), text)
+	if err != nil {
+		panic("trace: a line is not JSON: " + err.Error())
+	}
+	return jsonvalue.Parse(v)
+}
+
+// none stands for a value that is not there.
+type none struct{}
+
+func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
+	text := func(v jsonvalue.Value) []byte {
+		if _, absent := v.(none); absent {
+			return nil
+		}
+		return jsonvalue.Append(nil, v)
+	}
+	if bytes.Equal(text(a), text(b)) && text(a) != nil {
+		return
+	}
+	switch x := a.(type) {
+	case *jsonvalue.Object:
+		y, ok := b.(*jsonvalue.Object)
+		if !ok {
+			break
+		}
+		names := append(sorted(x), sorted(y)...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			compareValues(path+pointerStep(name), member(x, name), member(y, name), list)
+		}
+		return
+	case *jsonvalue.Array:
+		y, ok := b.(*jsonvalue.Array)
+		if !ok {
+			break
+		}
+		compareElements(path, x, y, list)
+		return
+	}
+	*list = append(*list, Change{Pointer: path, A: text(a), B: text(b)})
+}
+
+// compareElements compares arrays without what is equal at both ends. Of what is left, elements
+// are compared in pairs, and the others are only in one.
+func compareElements(path string, a, b *jsonvalue.Array, list *[]Change) {
+	first, la, lb := 0, a.Len(), b.Len()
+	same := func(i, j int) bool {
+		return bytes.Equal(jsonvalue.Append(nil, a.At(i)), jsonvalue.Append(nil, b.At(j)))
+	}
+	for first < min(la, lb) && same(first, first) {
+		first++
+	}
+	for la > first && lb > first && same(la-1, lb-1) {
+		la, lb = la-1, lb-1
+	}
+	for i := first; i < max(la, lb); i++ {
+		x, y := jsonvalue.Value(none{}), jsonvalue.Value(none{})
+		if i < la {
+			x = a.At(i)
+		}
+		if i < lb {
+			y = b.At(i)
+		}
+		compareValues(path+"/"+strconv.Itoa(i), x, y, list)
+	}
+}
+
+func member(o *jsonvalue.Object, name string) jsonvalue.Value {
+	if v, ok := o.Get(name); ok {
+		return v
+	}
+	return none{}
+}
