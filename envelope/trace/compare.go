@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/p20export/p20export/finding"
 )
 
 // Window is the number of lines in which a line of one trace is looked for in the other one, and
@@ -44,18 +46,18 @@ type Difference struct {
 // A Change is a value that differs.
 type Change struct {
 	// Pointer is the JSON Pointer (RFC 6901) of the value in the lines.
-	Pointer string
+	Pointer finding.Pointer
 	// A and B are the JSON texts of both values. One is nil if there is no such value.
 	A, B []byte
 }
 
-// A Source returns the lines of a trace, one after the other, and nil after the last one. The
-// Comparer keeps the lines.
+// A Source returns the lines of a trace, one after the other, and nil after the last one.
+// Compare keeps the lines.
 type Source func() (*Line, error)
 
 // Compare compares two traces and passes each difference to report, in the order of the traces.
-// Lines of which a client cannot notice the order (T9) may have any, unless exact is set. The
-// error is that of a source or of report.
+// Lines whose order a client cannot notice (T9) may appear in any order, unless exact is set.
+// The error is that of a source or of report, or says that a line is not JSON.
 func Compare(a, b Source, exact bool, report func(*Difference) error) error {
 	c := comparison{sides: [2]side{{next: a}, {next: b}}, exact: exact, report: report, names: [2]map[string]string{{}, {}}}
 	for {
@@ -216,6 +218,9 @@ func (c *comparison) reordered(i int) bool {
 			a, b = b, a
 		}
 		if c.equal(a, b) {
+			if slices.ContainsFunc(other.lines[:j], func(before *Line) bool { return dependent(before, l) }) {
+				return false
+			}
 			c.bind(a, b)
 			other.lines = slices.Delete(slices.Clone(other.lines), j, j+1)
 			one.lines = one.lines[1:]
@@ -223,9 +228,6 @@ func (c *comparison) reordered(i int) bool {
 			other.bytes -= len(l.Text)
 			c.done++
 			return true
-		}
-		if dependent(l, first) {
-			return false
 		}
 	}
 	return false
@@ -251,7 +253,11 @@ func (c *comparison) differ() error {
 			if x[i].skeleton == y[j].skeleton || x[i].subject == y[j].subject {
 				c.bind(x[i], y[j])
 			}
-			d = &Difference{Kind: Changed, A: x[i], B: y[j], Changes: changes(x[i].Text, c.translated(y[j]))}
+			list, err := changes(x[i].Text, c.translated(y[j]))
+			if err != nil {
+				return err
+			}
+			d = &Difference{Kind: Changed, A: x[i], B: y[j], Changes: list}
 			i, j = i+1, j+1
 		case first:
 			d = &Difference{Kind: Missing, A: x[i]}

@@ -139,6 +139,30 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// The order within a message counts under whatever names the traces have for it.
+func TestCompareOrderAfterMissing(t *testing.T) {
+	t.Parallel()
+	message := []string{
+		`{"type":"TEXT_MESSAGE_START","messageId":"m"}`,
+		`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"A","part":1}`,
+		`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"B","part":2}`,
+		`{"type":"TEXT_MESSAGE_END","messageId":"m"}`,
+	}
+	a := append([]string{`{"type":"TEXT_MESSAGE_START","messageId":"x","role":"user"}`, `{"type":"TEXT_MESSAGE_END","messageId":"x"}`}, message...)
+	got := differences(t, false, a, swapped(message, 1, 2))
+	want := []string{
+		`- 0 {"type":"TEXT_MESSAGE_START","messageId":"message-1","role":"user"}`,
+		`- 1 {"type":"TEXT_MESSAGE_END","messageId":"message-1"}`,
+		`! 3 1 TEXT_MESSAGE_CONTENT /delta "A" "B"`,
+		`! 3 1 TEXT_MESSAGE_CONTENT /part 1 2`,
+		`! 4 2 TEXT_MESSAGE_CONTENT /delta "B" "A"`,
+		`! 4 2 TEXT_MESSAGE_CONTENT /part 2 1`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // With exact order, lines that alternate otherwise differ.
 func TestCompareExact(t *testing.T) {
 	t.Parallel()

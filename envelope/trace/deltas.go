@@ -1,6 +1,9 @@
 package trace
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
@@ -9,7 +12,7 @@ import (
 // a call, or a chunk or thought without an id.
 type deltas struct {
 	waiting map[string]*joined
-	order   []*joined // with nil for those that were passed on
+	begun   int // texts so far
 }
 
 // joined is the deltas of one text.
@@ -21,12 +24,12 @@ type joined struct {
 	text        []byte
 	has         bool // there is a delta
 	first, last envelope.Ref
-	index       int // in deltas.order
+	order       int // the value of deltas.begun
 }
 
 // delta adds an event with a delta. The deltas of one text are one line if their other members
 // are equal.
-func (n *Normalizer) delta(e *envelope.Event, id string, r role) error {
+func (n *Normalizer) delta(e *envelope.Event, id string) error {
 	v, has := e.Get("delta")
 	text, valid := v.Text()
 	if n.options.Deltas || has && (v.Kind != envelope.StringValue || !valid) {
@@ -54,12 +57,12 @@ func (n *Normalizer) delta(e *envelope.Event, id string, r role) error {
 		j = nil
 	}
 	if j == nil {
-		j = &joined{eventType: e.Type, of: of, rest: rest, value: value, first: e.Ref(), index: len(n.open.order)}
+		j = &joined{eventType: e.Type, of: of, rest: rest, value: value, first: e.Ref(), order: n.open.begun}
 		if n.open.waiting == nil {
 			n.open.waiting = map[string]*joined{}
 		}
 		n.open.waiting[of] = j
-		n.open.order = append(n.open.order, j)
+		n.open.begun++
 	}
 	j.text = append(j.text, text...)
 	j.has = j.has || has
@@ -70,10 +73,6 @@ func (n *Normalizer) delta(e *envelope.Event, id string, r role) error {
 // pass passes on deltas as one line.
 func (n *Normalizer) pass(j *joined) error {
 	delete(n.open.waiting, j.of)
-	n.open.order[j.index] = nil
-	if len(n.open.waiting) == 0 {
-		n.open.order = n.open.order[:0]
-	}
 	switch {
 	case j.has && n.options.Shape:
 		j.value.Set("delta", shape(len(j.text) > 0))
@@ -93,11 +92,9 @@ func shape(present bool) string {
 
 // flush passes on all deltas, in the order in which they began.
 func (n *Normalizer) flush() error {
-	for _, j := range n.open.order {
-		if j != nil {
-			if err := n.pass(j); err != nil {
-				return err
-			}
+	for _, j := range slices.SortedFunc(maps.Values(n.open.waiting), func(a, b *joined) int { return a.order - b.order }) {
+		if err := n.pass(j); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
@@ -102,27 +103,22 @@ func at(v jsonvalue.Value, tokens []string) jsonvalue.Value {
 }
 
 // pointer returns a pointer with names in the place of ids.
-func (n *Normalizer) pointer(tokens []string) string {
-	var b strings.Builder
+func (n *Normalizer) pointer(tokens []string) (p finding.Pointer) {
 	for _, t := range tokens {
-		b.WriteString(n.step(t))
+		p = n.member(p, t)
 	}
-	return b.String()
+	return p
 }
 
-// step returns the part of a pointer that is one token.
-func (n *Normalizer) step(token string) string {
-	return pointerStep(n.names.free(token))
-}
-
-// pointerStep returns the part of a JSON Pointer that is one token.
-func pointerStep(token string) string {
-	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+// member returns the pointer to a member, with the name in the place of an id. Unlike
+// Pointer.Name, it keeps halves of surrogate pairs, so that different names stay different.
+func (n *Normalizer) member(p finding.Pointer, name string) finding.Pointer {
+	return p + "/" + finding.Pointer(strings.NewReplacer("~", "~0", "/", "~1").Replace(n.names.free(name)))
 }
 
 // difference adds the operations to list that make a value another one. They depend only on
 // the two values.
-func (n *Normalizer) difference(list *jsonvalue.Array, path string, before, after jsonvalue.Value) {
+func (n *Normalizer) difference(list *jsonvalue.Array, path finding.Pointer, before, after jsonvalue.Value) {
 	if jsonvalue.Equal(before, after) {
 		return
 	}
@@ -141,25 +137,25 @@ func (n *Normalizer) difference(list *jsonvalue.Array, path string, before, afte
 	n.operation(list, "replace", path, after)
 }
 
-func (n *Normalizer) members(list *jsonvalue.Array, path string, before, after *jsonvalue.Object) {
+func (n *Normalizer) members(list *jsonvalue.Array, path finding.Pointer, before, after *jsonvalue.Object) {
 	for _, name := range sorted(before) {
 		if _, ok := after.Get(name); !ok {
-			n.operation(list, "remove", path+n.step(name), nil)
+			n.operation(list, "remove", n.member(path, name), nil)
 		}
 	}
 	for _, name := range sorted(after) {
 		a, _ := after.Get(name)
 		if b, ok := before.Get(name); ok {
-			n.difference(list, path+n.step(name), b, a)
+			n.difference(list, n.member(path, name), b, a)
 		} else {
-			n.operation(list, "add", path+n.step(name), a)
+			n.operation(list, "add", n.member(path, name), a)
 		}
 	}
 }
 
 // elements compares arrays without what is equal at both ends. Of what is left, elements are
 // compared in pairs, and the others removed from the end or added.
-func (n *Normalizer) elements(list *jsonvalue.Array, path string, before, after *jsonvalue.Array) {
+func (n *Normalizer) elements(list *jsonvalue.Array, path finding.Pointer, before, after *jsonvalue.Array) {
 	first, lb, la := 0, before.Len(), after.Len()
 	for first < min(lb, la) && jsonvalue.Equal(before.At(first), after.At(first)) {
 		first++
@@ -168,21 +164,21 @@ func (n *Normalizer) elements(list *jsonvalue.Array, path string, before, after 
 		lb, la = lb-1, la-1
 	}
 	for i := first; i < min(lb, la); i++ {
-		n.difference(list, path+"/"+strconv.Itoa(i), before.At(i), after.At(i))
+		n.difference(list, path.Index(i), before.At(i), after.At(i))
 	}
 	for i := lb - 1; i >= la; i-- {
-		n.operation(list, "remove", path+"/"+strconv.Itoa(i), nil)
+		n.operation(list, "remove", path.Index(i), nil)
 	}
 	for i := lb; i < la; i++ {
-		n.operation(list, "add", path+"/"+strconv.Itoa(i), after.At(i))
+		n.operation(list, "add", path.Index(i), after.At(i))
 	}
 }
 
 // operation adds an operation to list. The value is copied, because documents go on changing.
-func (n *Normalizer) operation(list *jsonvalue.Array, op, path string, value jsonvalue.Value) {
+func (n *Normalizer) operation(list *jsonvalue.Array, op string, path finding.Pointer, value jsonvalue.Value) {
 	o := new(jsonvalue.Object)
 	o.Set("op", op)
-	o.Set("path", path)
+	o.Set("path", string(path))
 	if op != "remove" {
 		o.Set("value", n.names.anywhere(jsonvalue.Clone(value)))
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
-// Version is the version of the normal form.
-const Version = "trace@1"
-
 // Options choose what counts. The zero value is the default of docs/traces.md.
 type Options struct {
 	// Raw says that RAW events count (T3).
@@ -89,11 +86,11 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 			return nil
 		}
 	case eventnames.TextMessageContent, eventnames.ReasoningMessageContent, eventnames.TextMessageChunk, eventnames.ReasoningMessageChunk:
-		return n.delta(e, "messageId", roleMessage)
+		return n.delta(e, "messageId")
 	case eventnames.ToolCallArgs, eventnames.ToolCallChunk:
-		return n.delta(e, "toolCallId", roleCall)
+		return n.delta(e, "toolCallId")
 	case eventnames.ThinkingTextMessageContent:
-		return n.delta(e, "", 0)
+		return n.delta(e, "")
 	case eventnames.RunStarted:
 		n.state, n.activities = document{}, nil
 		fallthrough

@@ -2,33 +2,41 @@ package trace
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
-	"strconv"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // changes returns the values that differ in two lines.
-func changes(a, b []byte) []Change {
-	var list []Change
-	compareValues("", parse(a), parse(b), &list)
-	return list
+func changes(a, b []byte) (list []Change, err error) {
+	x, err := parse(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	compareValues("", x, y, &list)
+	return list, nil
 }
 
-func parse(text []byte) jsonvalue.Value {
+func parse(text []byte) (jsonvalue.Value, error) {
 	var o strictjson.Object
 	v, err := strictjson.ReadText(&o, strictjson.NewDecoder(text), text)
 	if err != nil {
-		panic("trace: a line is not JSON: " + err.Error())
+		return nil, fmt.Errorf("a line of a trace is not JSON: %w", err)
 	}
-	return jsonvalue.Parse(v)
+	return jsonvalue.Parse(v), nil
 }
 
 // none stands for a value that is not there.
 type none struct{}
 
-func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
+func compareValues(path finding.Pointer, a, b jsonvalue.Value, list *[]Change) {
 	text := func(v jsonvalue.Value) []byte {
 		if _, absent := v.(none); absent {
 			return nil
@@ -47,7 +55,7 @@ func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
 		names := append(sorted(x), sorted(y)...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			compareValues(path+pointerStep(name), member(x, name), member(y, name), list)
+			compareValues(path.Name(name), member(x, name), member(y, name), list)
 		}
 		return
 	case *jsonvalue.Array:
@@ -63,7 +71,7 @@ func compareValues(path string, a, b jsonvalue.Value, list *[]Change) {
 
 // compareElements compares arrays without what is equal at both ends. Of what is left, elements
 // are compared in pairs, and the others are only in one.
-func compareElements(path string, a, b *jsonvalue.Array, list *[]Change) {
+func compareElements(path finding.Pointer, a, b *jsonvalue.Array, list *[]Change) {
 	first, la, lb := 0, a.Len(), b.Len()
 	same := func(i, j int) bool {
 		return bytes.Equal(jsonvalue.Append(nil, a.At(i)), jsonvalue.Append(nil, b.At(j)))
@@ -82,7 +90,7 @@ func compareElements(path string, a, b *jsonvalue.Array, list *[]Change) {
 		if i < lb {
 			y = b.At(i)
 		}
-		compareValues(path+"/"+strconv.Itoa(i), x, y, list)
+		compareValues(path.Index(i), x, y, list)
 	}
 }
 
