@@ -339,9 +339,9 @@ func TestPreCommit(t *testing.T) {
 	cmd := command(t, dir, os.Getenv("P20EXPORT_PACKAGES_PYTHON"), "-m", "pre_commit", "run", "--all-files")
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "PRE_COMMIT_HOME="+filepath.Join(dir, ".git", "hooks"), "GOFLAGS=-modcacherw -trimpath")
 	for name, value := range map[string]string{"GOCACHE": "%s", "GOMODCACHE": "file://%s/cache/download"} {
-		value = fmt.Sprintf(value, strings.TrimSpace(output(t, exec.Command("go", "env", name))))
+		value = fmt.Sprintf(value, goEnv(t, name))
 		if name == "GOMODCACHE" {
-			name, value = "GOPROXY", value+","+strings.TrimSpace(output(t, exec.Command("go", "env", "GOPROXY")))
+			name, value = "GOPROXY", value+","+goEnv(t, "GOPROXY")
 			cmd.Env = append(cmd.Env, "GONOSUMDB=*")
 		}
 		cmd.Env = append(cmd.Env, name+"="+value)

@@ -31,7 +31,7 @@ var (
 	node   = reader{[]string{"npm"}, ""}
 	// The images of Go have it in /usr/local/go, and what go install makes on the PATH. The
 	// sums are in a database that has no release which is not yet made.
-	golang = reader{nil, "export PATH=/root/go/bin:/usr/local/go/bin:$PATH GOFLAGS=-modcacherw GOTOOLCHAIN=local GONOSUMDB=* GONOSUMCHECK=1 GOPROXY=file:///proxy,file:///modules/cache/download\n"}
+	golang = reader{nil, "export PATH=$HOME/go/bin:/usr/local/go/bin:$PATH GOFLAGS=-modcacherw GOTOOLCHAIN=local GONOSUMDB=* GONOSUMCHECK=1 GOPROXY=file:///proxy,file:///modules/cache/download\n"}
 )
 
 // starts are the pages for new users, and what their commands have to print.

@@ -73,7 +73,11 @@ b. pointer_b is the position in B if it is not the same as in A.
 		case a && b:
 			return diffCaptures(cmd, args, t, f)
 		case a || b:
-			return fmt.Errorf("%s is a capture and %s is not; name two artifacts or two captures", finding.Quote(args[choose(a, 0, 1)]), finding.Quote(args[choose(a, 1, 0)]))
+			one, other := args[0], args[1]
+			if b {
+				one, other = other, one
+			}
+			return fmt.Errorf("%s is a capture and %s is not; name two artifacts or two captures", finding.Quote(one), finding.Quote(other))
 		}
 		if name := t.changed(cmd); name != "" {
 			return fmt.Errorf("--%s is only for captures", name)

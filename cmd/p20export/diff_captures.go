@@ -16,32 +16,31 @@ import (
 
 // traceFlags are the flags that say what counts in a trace.
 type traceFlags struct {
-	raw                                  bool
-	deltas, pulses, patches, order, text string
+	settings tracediff.Settings
+	choices  []*traceChoice
 }
 
-const (
-	joined = "joined"
-	exact  = "exact"
-	shape  = "shape"
-)
+// traceChoice is a flag with two values.
+type traceChoice struct {
+	to                          *bool // set if the value is other
+	name, usual, other, meaning string
+	value                       string
+}
 
 func addTraceFlags(cmd *cobra.Command) *traceFlags {
 	fl := new(traceFlags)
-	flags := cmd.Flags()
-	flags.BoolVar(&fl.raw, "raw", false, "captures: RAW events count")
-	for _, c := range []struct {
-		value                *string
-		name, usual, meaning string
-		other                string
-	}{
-		{&fl.deltas, "deltas", joined, "count the deltas of a text as one or each", exact},
-		{&fl.pulses, "pulses", joined, "count repeated equal STATE_SNAPSHOTs as one or each", exact},
-		{&fl.patches, "patches", "effect", "count patches by their effect or as they are written", exact},
-		{&fl.order, "order", "causal", "count the order that a client can notice, or that of all events", exact},
-		{&fl.text, "text", exact, "count streamed text, or only whether there is any", shape},
-	} {
-		flags.StringVar(c.value, c.name, c.usual, fmt.Sprintf("captures: %s: `%s|%s`", c.meaning, c.usual, c.other))
+	s := &fl.settings
+	const joined, exact = "joined", "exact"
+	fl.choices = []*traceChoice{
+		{to: &s.Deltas, name: "deltas", usual: joined, other: exact, meaning: "count the deltas of a text as one or each"},
+		{to: &s.Pulses, name: "pulses", usual: joined, other: exact, meaning: "count repeated equal STATE_SNAPSHOTs as one or each"},
+		{to: &s.Patches, name: "patches", usual: "effect", other: exact, meaning: "count patches by their effect or as they are written"},
+		{to: &s.Exact, name: "order", usual: "causal", other: exact, meaning: "count the order that a client can notice, or that of all events"},
+		{to: &s.Shape, name: "text", usual: exact, other: "shape", meaning: "count streamed text, or only whether there is any"},
+	}
+	cmd.Flags().BoolVar(&s.Raw, "raw", false, "captures: RAW events count")
+	for _, c := range fl.choices {
+		cmd.Flags().StringVar(&c.value, c.name, c.usual, fmt.Sprintf("captures: %s: `%s|%s`", c.meaning, c.usual, c.other))
 		cli.Complete(cmd, c.name, c.usual, c.other)
 	}
 	return fl
@@ -49,36 +48,26 @@ func addTraceFlags(cmd *cobra.Command) *traceFlags {
 
 // changed returns the name of a flag that was given, or "".
 func (fl *traceFlags) changed(cmd *cobra.Command) string {
-	for _, name := range []string{"raw", "deltas", "pulses", "patches", "order", "text"} {
-		if cmd.Flags().Changed(name) {
-			return name
+	if cmd.Flags().Changed("raw") {
+		return "raw"
+	}
+	for _, c := range fl.choices {
+		if cmd.Flags().Changed(c.name) {
+			return c.name
 		}
 	}
 	return ""
 }
 
-// settings returns what the flags say.
-func (fl *traceFlags) settings() (s tracediff.Settings, err error) {
-	s.Raw = fl.raw
-	for _, c := range []struct {
-		to                        *bool
-		name, value, usual, other string
-	}{
-		{&s.Deltas, "deltas", fl.deltas, joined, exact},
-		{&s.Pulses, "pulses", fl.pulses, joined, exact},
-		{&s.Patches, "patches", fl.patches, "effect", exact},
-		{&s.Exact, "order", fl.order, "causal", exact},
-		{&s.Shape, "text", fl.text, exact, shape},
-	} {
-		switch c.value {
-		case c.usual:
-		case c.other:
-			*c.to = true
-		default:
-			return s, fmt.Errorf("--%s %s: it is %s or %s", c.name, finding.Quote(c.value), c.usual, c.other)
+// parse returns what the flags say.
+func (fl *traceFlags) parse() (tracediff.Settings, error) {
+	for _, c := range fl.choices {
+		if c.value != c.usual && c.value != c.other {
+			return fl.settings, fmt.Errorf("--%s %s: it is %s or %s", c.name, finding.Quote(c.value), c.usual, c.other)
 		}
+		*c.to = c.value == c.other
 	}
-	return s, nil
+	return fl.settings, nil
 }
 
 // isTraced reports whether diff takes path as a capture: a directory, or a file with the name of
@@ -91,16 +80,9 @@ func isTraced(path string) bool {
 	return slices.Contains([]string{".sse", ".ndjson", ".jsonl"}, filepath.Ext(path))
 }
 
-func choose[T any](first bool, a, b T) T {
-	if first {
-		return a
-	}
-	return b
-}
-
 // diffCaptures compares two captures.
 func diffCaptures(cmd *cobra.Command, args []string, fl *traceFlags, f *render.Format) error {
-	s, err := fl.settings()
+	s, err := fl.parse()
 	if err != nil {
 		return err
 	}
@@ -110,8 +92,7 @@ func diffCaptures(cmd *cobra.Command, args []string, fl *traceFlags, f *render.F
 		}
 	}
 	p := newPrinter(cmd, f)
-	var row tracediff.Row
-	row, err = tracediff.Compare(cmd.Context(), args[0], args[1], s, func(d tracediff.Difference) error {
+	row, err := tracediff.Compare(cmd.Context(), args[0], args[1], s, func(d tracediff.Difference) error {
 		if p.TraceDifference(d); !p.Flush() {
 			return render.ErrOutput
 		}

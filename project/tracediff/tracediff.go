@@ -27,8 +27,6 @@ type Settings struct {
 	trace.Options
 	// Exact says that the order of all events counts.
 	Exact bool
-	// Progress, if not nil, is called with the number of bytes read of one of the captures.
-	Progress scan.Progress
 }
 
 // File is one of the two captures.
@@ -98,10 +96,8 @@ func Compare(ctx context.Context, a, b string, s Settings, each func(Difference)
 	var ids [2]trace.IDs
 	files := [2]*File{&row.A, &row.B}
 	for i, f := range files {
-		if err := f.read(ctx, s, func(e *envelope.Event) error {
-			if e != nil {
-				ids[i].Event(e)
-			}
+		if err := f.read(ctx, func(e *envelope.Event) error {
+			ids[i].Event(e)
 			return nil
 		}); err != nil {
 			f.fail(err)
@@ -122,7 +118,7 @@ func Compare(ctx context.Context, a, b string, s Settings, each func(Difference)
 				}
 				return nil
 			})
-			err := files[i].read(ctx, s, n.Event)
+			err := files[i].read(ctx, n.Event)
 			if err == nil {
 				err = n.End()
 			}
@@ -179,7 +175,7 @@ func differenceOf(d *trace.Difference) Difference {
 	}
 	out.EventType, out.Text = line.Type, string(line.Text)
 	for _, c := range d.Changes {
-		out.Changes = append(out.Changes, Change{Pointer: finding.Pointer(c.Pointer), A: textOf(c.A), B: textOf(c.B)})
+		out.Changes = append(out.Changes, Change{Pointer: c.Pointer, A: textOf(c.A), B: textOf(c.B)})
 	}
 	return out
 }
@@ -210,7 +206,7 @@ func (f *File) fail(err error) {
 }
 
 // read reads the capture once and passes its events to do.
-func (f *File) read(ctx context.Context, s Settings, do func(*envelope.Event) error) error {
+func (f *File) read(ctx context.Context, do func(*envelope.Event) error) error {
 	c, err := capture.Open(ctx, f.Capture, "")
 	if err != nil {
 		return err
@@ -219,7 +215,7 @@ func (f *File) read(ctx context.Context, s Settings, do func(*envelope.Event) er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &reader{do: do, stop: cancel}
-	result, err := scan.Run(ctx, c, s.Progress, r)
+	result, err := scan.Run(ctx, c, nil, r)
 	if r.err != nil {
 		return r.err
 	}

@@ -163,7 +163,7 @@ func (r *release) source() (err error) {
 	return err
 }
 
-// clean checks that all files are committed, whatever the settings of git.
+// clean returns an error if a file is not committed. It ignores the settings of git.
 func (r *release) clean() error {
 	changed, err := r.output(nil, "git", "status", "--porcelain", "--untracked-files=all")
 	if err == nil && changed != "" {
@@ -173,7 +173,7 @@ func (r *release) clean() error {
 }
 
 // keepEnv keeps what the settings of the user (go env -w) say about where modules are from.
-// Programs are built without the other settings, some of which change what is built.
+// The other settings are ignored, because some of them affect what is built.
 func (r *release) keepEnv() error {
 	names := []string{"GOCACHE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "GOPROXY", "GOSUMDB"}
 	text, err := r.output(nil, "go", append([]string{"env"}, names...)...)

@@ -25,7 +25,7 @@ def binary() -> Path:
     Raises FileNotFoundError if it was removed or moved, or the module is in an archive.
     """
     here = Path(__file__).resolve().parent.parent
-    # Those beside the module are first: the others may be of another installation.
+    # Look beside the module first: the other places may belong to another installation.
     places = [
         here / "bin",  # pip install --target
         here.parent.parent.parent / "bin",  # an environment, pip install --prefix

@@ -22,7 +22,7 @@ const tracedEvents = 1000
 // calls counts the system calls of one exchange.
 func calls(ctx context.Context, s *settings) (string, error) {
 	var t strings.Builder
-	t.WriteString(page.Row("proxy", "calls on files", "of which write", "of which wait for the disk", "other calls"))
+	t.WriteString(page.Row("proxy", "calls on files", "writes", "waits for the disk", "other calls"))
 	t.WriteString("|---|--:|--:|--:|--:|\n")
 	for _, name := range s.without(direct, nginx, largeQueue) {
 		count, err := s.trace(ctx, name)

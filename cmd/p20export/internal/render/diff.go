@@ -161,13 +161,19 @@ func (p *Printer) jsonExcerpt(name string, text, other *string) {
 	if text == nil {
 		return
 	}
-	at := int64(0)
+	at := 0
 	if other != nil {
-		at = int64(diff.FirstDifference([]byte(*text), []byte(*other)))
+		at = diff.FirstDifference([]byte(*text), []byte(*other))
 	}
+	p.Line("    %-3s%s", name, painted(excerptAt([]byte(*text), at).Text))
+}
+
+// excerptAt returns the part of a text around an offset.
+func excerptAt(text []byte, offset int) finding.Excerpt {
+	at := int64(offset)
 	shown := []finding.Finding{{Offset: &at}}
-	finding.Locate([]byte(*text), shown)
-	p.Line("    %-3s%s", name, painted(shown[0].Excerpt.Text))
+	finding.Locate(text, shown)
+	return shown[0].Excerpt
 }
 
 // Traces prints the verdict on two captures.
@@ -196,15 +202,14 @@ func (p *Printer) Traces(row tracediff.Row) {
 // with a caret below it. If other is not a string, it prints the beginning of the value.
 func (p *Printer) valueExcerpt(name, value string, other any) {
 	text := artifact.AppendString(nil, value)
-	at := int64(0)
+	at := 0
 	if s, ok := other.(string); ok {
-		at = int64(diff.FirstDifference(text, artifact.AppendString(nil, s)))
+		at = diff.FirstDifference(text, artifact.AppendString(nil, s))
 	}
-	shown := []finding.Finding{{Offset: &at}}
-	finding.Locate(text, shown)
-	p.Line("    %-9s%s", name, painted(shown[0].Excerpt.Text))
+	excerpt := excerptAt(text, at)
+	p.Line("    %-9s%s", name, painted(excerpt.Text))
 	if at > 0 {
-		p.Line("             %s^", strings.Repeat(" ", shown[0].Excerpt.Caret()))
+		p.Line("             %s^", strings.Repeat(" ", excerpt.Caret()))
 	}
 }
 
