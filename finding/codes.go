@@ -292,6 +292,17 @@ const (
 	FamiliesChanged   Code = "baseline_families"
 )
 
+// Findings about how traces differ.
+const (
+	TraceMissing    Code = "trace_missing"
+	TraceAdded      Code = "trace_added"
+	TraceChanged    Code = "trace_changed"
+	TraceMoved      Code = "trace_moved"
+	TraceUnmatched  Code = "trace_unmatched"
+	GoldenMalformed Code = "golden_malformed"
+	GoldenUnfit     Code = "golden_unfit"
+)
+
 // Findings about captures of scenarios.
 const (
 	ScenarioUnexpected Code = "scenario_unexpected"

@@ -232,6 +232,14 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ReasonsChanged:    {Info, "the reasons why a projection refuses the run, or what the projection omits, changed", "P20 §8.3"},
 		FamiliesChanged:   {Info, "an event family appeared in or disappeared from the run", "AG-UI"},
 
+		TraceMissing:    {Error, "an event is missing", ""},
+		TraceAdded:      {Error, "an event was added", ""},
+		TraceChanged:    {Error, "an event has other values", ""},
+		TraceMoved:      {Error, "an event is in another place, and a client can notice that", ""},
+		TraceUnmatched:  {Error, "a capture or a golden has no counterpart with the same name", ""},
+		GoldenMalformed: {Error, "a golden has a line that is not one of a trace", ""},
+		GoldenUnfit:     {Error, "a capture cannot become a golden", ""},
+
 		ScenarioUnexpected: {Error, "the capture of a scenario does not match its expectations", ""},
 
 		StreamThreadUnknown: {Error, "neither a RUN_STARTED nor the request names a thread", "AG-UI"},

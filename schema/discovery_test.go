@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project/golden"
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
@@ -48,6 +49,11 @@ func loadLint(t *testing.T, data []byte) error {
 	return err
 }
 
+func loadTraces(t *testing.T, data []byte) error {
+	_, err := golden.Open(t.Context(), filepath.Dir(written(t, golden.ConfigName, data)))
+	return err
+}
+
 func written(t *testing.T, name string, data []byte) string {
 	path := filepath.Join(t.TempDir(), name)
 	testkit.Write(t, path, data)
@@ -70,6 +76,7 @@ const (
 	aFreeze  = `"freeze":{"emitted-snapshot":{"verdict":"frozen","origin":"emitted","roles":["user"]},"emitted-snapshot-text":{"verdict":"frozen","omissions":["value_null RUN_STARTED/x"]},"folded-stream":{"verdict":"refused","reasons":["snapshot_present MESSAGES_SNAPSHOT"]}}`
 	aSuite   = `{"scenarios":[{"name":"a","expect":{"http_status":200,"terminal":"RUN_FINISHED","time_source":"event",` + aFreeze + `}},{"name":"b","note":"It cannot."}]}`
 	aLint    = `{"protocol":"auto","failOn":"warning","rules":{"W9":"off","G15":"warning"},"require":["text"],"origin":"https://app.example"}`
+	aTrace   = `{"text":"shape","order":"causal","raw":true,"matchers":[{"event":"CUSTOM","pointer":"/value/*/at","is":"time","reason":"the time of day"}]}`
 	aHarness = `{"name":"mine","integration":{"name":"p","version":"1"},"command":["serve"]}`
 )
 
@@ -211,6 +218,10 @@ func TestInputs(t *testing.T) {
 		schema.Lint: {loadLint, aLint, [][2]string{
 			{`"auto"`, `"2.0"`}, {`"warning"`, `"fatal"`}, {`"off"`, `"none"`}, {`"W9"`, `"W99"`}, {`"text"`, `"texts"`}, {`["text"]`, `"text"`}, {`"origin"`, `"origins"`},
 			{`app.example"`, `app.example/x"`},
+		}},
+		schema.Traces: {loadTraces, aTrace, [][2]string{
+			{`"shape"`, `"short"`}, {`"causal"`, `"joined"`}, {`true`, `"yes"`}, {`"CUSTOM"`, `""`}, {`"/value/*/at"`, `"value"`}, {`"time"`, `"times"`}, {`"matchers"`, `"Matchers"`},
+			{`"reason"`, `"because"`}, {`true`, `null`},
 		}},
 	} {
 		accept(name, "the good one", []byte(c.good))

@@ -26,6 +26,7 @@ const (
 	Expected      = "expected"
 	Harness       = "harness"
 	Lint          = "lint"
+	Traces        = "trace"
 	Log           = "log"
 	Rows          = "rows"
 )
@@ -51,6 +52,7 @@ var descriptions = []struct{ name, text string }{
 	{Expected, "expected.json, the expected captures of a harness"},
 	{Harness, "harness.json, how to start the server of an integration"},
 	{Lint, "lint.json, the settings of lint"},
+	{Traces, "trace.json, the settings of a directory of goldens"},
 	{Log, "one line of a thread of a log in the portable form"},
 	{Rows, "one line of the JSON output of a command"},
 }

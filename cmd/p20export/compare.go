@@ -16,6 +16,7 @@ import (
 func newCompare() *cobra.Command {
 	var contract, with, write string
 	var shown render.CompareOptions
+	var goldens goldenFlags
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
 		Short: "Compare captures with the contract, or with a baseline",
@@ -62,20 +63,32 @@ without ids, times and texts; keep it with the integration's code. Runs are
 identified by the name of their capture and their number in it. --write-baseline
 replaces a baseline, but never another file.
 
+--golden DIR compares every event instead, in the normal form of docs/traces.md,
+with DIR/NAME.trace.jsonl for the capture NAME, and prints the events that are
+missing, added, changed or moved. A capture without a golden, or a golden
+without a capture, is a difference too. --write-golden DIR writes the goldens
+that differ and appends --reason to DIR/CHANGES.md. It writes nothing if a
+capture is damaged or incomplete, or if lint refuses it and not its golden, and
+nothing in CI (CI=true) without --force. DIR/trace.json has the settings, and
+matchers for values that are random.
+
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 after all captures have been read, and nothing if interrupted.
-` + exitHelp("every run is exact or reduced; with --baseline, no change affects the contract; with only --write-baseline, the file was written", "a run is chosen, incomplete, built or refused; with --baseline, a change affects the contract; with --fail-on V, a run is V or worse", ""),
+` + exitHelp("every run is exact or reduced; with --baseline, no change affects the contract; with only --write-baseline, the file was written; with --golden, all captures equal theirs; with --write-golden, all goldens are as the captures", "a run is chosen, incomplete, built or refused; with --baseline, a change affects the contract; with --fail-on V, a run is V or worse; with --golden, something differs; with --write-golden, a capture cannot become a golden", ""),
 		Example: `  p20export compare captures
   p20export compare captures/one-turn --details
   p20export compare captures --fail-on incomplete --quiet
   p20export compare captures --write-baseline baseline.json
   p20export compare fresh --baseline baseline.json
+  p20export compare captures --write-golden golden --reason "the first goldens"
+  p20export compare fresh --golden golden
   p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
 	cmd.Flags().StringVar(&with, "baseline", "", "compare with the baseline in `FILE`, written by --write-baseline")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to `FILE`, as a baseline")
+	goldens.add(cmd)
 	failOn := cli.AddFailOn(cmd, "a run")
 	cmd.Flags().BoolVar(&shown.Details, "details", false, "show everything about each run, and count the keys of the events")
 	cmd.Flags().BoolVarP(&shown.Quiet, "quiet", "q", false, "show only the number of runs with each verdict")
@@ -94,6 +107,10 @@ after all captures have been read, and nothing if interrupted.
 				return fmt.Errorf("--%s is empty", flag)
 			}
 		}
+		traced, err := goldens.given(cmd)
+		if err != nil {
+			return err
+		}
 		if write != "" {
 			if err := checkOutputFile("--write-baseline", write); err != nil {
 				return err
@@ -108,6 +125,9 @@ after all captures have been read, and nothing if interrupted.
 		paths, err := findPaths(cmd, args)
 		if err != nil {
 			return err
+		}
+		if traced {
+			return goldens.run(cmd, paths, shown.Quiet, f)
 		}
 		if with != "" || write != "" {
 			if err := baseline.CheckDistinct(paths); err != nil {

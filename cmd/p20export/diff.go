@@ -40,16 +40,21 @@ cannot notice may have any. An event is missing, added, changed or moved. --raw,
 --deltas, --pulses, --patches, --order and --text choose what counts. The result
 is not evidence. A capture with something that is not an event is refused.
 
+Two directories of captures are compared capture by capture: those with the same
+name. Then only what differs is printed, and how many captures do.
+
 --format json prints one row, or for captures a row for each difference and then
 one with the verdict. In the row of artifacts, each difference has a pointer,
 the kind of difference (added, removed, changed or moved), and the values a and
-b. pointer_b is the position in B if it is not the same as in A.
+b. pointer_b is the position in B if it is not the same as in A. --format sarif
+(SARIF 2.1.0) and junit (JUnit XML), for captures, are one document at the end.
 ` + exitHelp("A and B are equal", "they differ, a file is not a well-formed artifact, or a capture is refused", ""),
 		Example: `  p20export diff before.artifact.json after.artifact.json
   p20export diff - frozen/one-turn.artifact.json < one-turn.artifact.json
   p20export diff --format json A B | jq '.differences[].pointer'
   p20export diff captures/one-turn changed/one-turn
-  p20export diff captures/one-turn changed/one-turn --text shape`,
+  p20export diff captures/one-turn changed/one-turn --text shape
+  p20export diff captures changed`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:
@@ -61,7 +66,7 @@ b. pointer_b is the position in B if it is not the same as in A.
 		},
 	}
 	t := addTraceFlags(cmd)
-	f := cli.AddFormat(cmd)
+	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkFiles(args...); err != nil {
 			return err
@@ -71,7 +76,7 @@ b. pointer_b is the position in B if it is not the same as in A.
 		}
 		switch a, b := isTraced(args[0]), isTraced(args[1]); {
 		case a && b:
-			return diffCaptures(cmd, args, t, f)
+			return diffCaptures(cmd, args[0], args[1], t, f)
 		case a || b:
 			one, other := args[0], args[1]
 			if b {
@@ -81,6 +86,9 @@ b. pointer_b is the position in B if it is not the same as in A.
 		}
 		if name := t.changed(cmd); name != "" {
 			return fmt.Errorf("--%s is only for captures", name)
+		}
+		if *f == render.SARIF || *f == render.JUnit {
+			return fmt.Errorf("--format %s is only for captures", *f)
 		}
 		row := difference.CompareFiles(cmd.Context(), args[0], args[1])
 		if err := interrupted(cmd); err != nil {

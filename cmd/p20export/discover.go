@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,10 +19,15 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/project/golden"
 )
 
 type discoverFlags struct {
 	out, scenarios, harness   string
+	golden                    string
+	goldens                   *golden.Directory // nil without --golden
+	repeat                    int
+	temporary                 string // the directory for captures that are not kept
 	only                      []string
 	writeExpected, gate       bool
 	printList, details, quiet bool
@@ -77,12 +83,17 @@ scenario against it, and stops it. If DIR contains expected.json, the captures
 are compared with it; --write-expected writes that file. docs/integrations.md
 and discovery/harness/README.md describe these files.
 
+--golden DIR also compares every event with the goldens in DIR, as p20export
+compare --golden does. --repeat N captures each scenario N times, and reports
+what differs between the captures: values, as matchers for DIR/trace.json, and
+events. A harness is started anew each time.
+
 With --fail-on V the exit status is 1 if a run of a needed scenario has the
 verdict V or a worse one, whether or not the integration qualifies. With
 --fail-on none it is never 1. --gate also answers the questions of the discovery
 gate (P20 §14.3).
-` + exitHelp("the integration qualifies; with --only, no needed scenario ran, or those that ran qualify; with expected.json, all is as expected",
-			"it does not qualify, or something is not as expected; with --fail-on V, a run of a needed scenario is V or worse",
+` + exitHelp("the integration qualifies; with --only, no needed scenario ran, or those that ran qualify; with expected.json, all is as expected; with --golden, all captures equal theirs; with --repeat, nothing differs",
+			"it does not qualify, or something is not as expected, differs from a golden, or differs between repetitions; with --fail-on V, a run of a needed scenario is V or worse",
 			"unknown although needed scenarios ran; a scenario was not captured completely; or a needed one returned an unexpected HTTP error or no event stream"),
 		Example: `  p20export discover http://127.0.0.1:8000/agent
   p20export discover http://127.0.0.1:8000/agent -o captures \
@@ -91,6 +102,8 @@ gate (P20 §14.3).
   p20export discover --print-scenarios > scenarios.json
   p20export discover http://127.0.0.1:8000/ --scenarios scenarios.json \
       --only one-turn --only unicode --details
+  p20export discover http://127.0.0.1:8000/agent --repeat 3 -o captures
+  p20export discover http://127.0.0.1:8000/agent --golden golden
   p20export discover --harness discovery/harness/adk -o captures`,
 		Args: cobra.MaximumNArgs(1),
 	}
@@ -103,6 +116,8 @@ gate (P20 §14.3).
 	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and run none; can be used with --scenarios and --only")
 	flags.BoolVar(&fl.details, "details", false, "show everything about each scenario")
 	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "print one line only: whether the integration qualifies")
+	flags.StringVar(&fl.golden, "golden", "", "also compare the captures event by event with the goldens in `DIR`, as compare does")
+	flags.IntVar(&fl.repeat, "repeat", 1, "capture each scenario `N` times, and report what differs between them")
 	flags.BoolVar(&fl.gate, "gate", false, "also answer the questions of the discovery gate")
 	fl.failOn = cli.AddFailOn(cmd, "a run of a needed scenario")
 	fl.endpoint.addFlags(cmd)
@@ -138,13 +153,19 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if plan.Dir == "" {
+	if fl.golden != "" {
+		if fl.goldens, err = openGoldens(cmd, fl.golden); err != nil {
+			return err
+		}
+	}
+	if plan.Dir == "" || fl.repeat > 1 {
 		dir, remove, err := fl.makeTempDir()
 		if err != nil {
 			return err
 		}
 		defer remove()
-		plan.Dir = dir
+		fl.temporary = dir
+		plan.Dir = cmp.Or(plan.Dir, dir)
 	}
 	taken, err := plan.Conflicts()
 	if err != nil {
@@ -216,23 +237,15 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
 	}
-	if harness != nil {
-		starting := render.NewProgress(stderr, "starting the harness "+harness.Name)
-		kill, stop := signals.UntilSecond(ctx, 0)
-		defer stop()
-		server, err := harness.Start(ctx, kill)
-		starting.End()
-		if err != nil {
-			return render.Failed, fmt.Errorf("%w: %w", errHarness, err)
-		}
-		defer func() {
-			server.Stop()
-			if done != render.Done && ctx.Err() == nil {
-				render.WriteServerLog(stderr, harness.Name, server.Log())
-			}
-		}()
-		plan.Request.URL = server.URL
+	again, err := fl.captureAgain(cmd, plan, harness)
+	if err != nil {
+		return render.Failed, err
 	}
+	stop, err := startHarness(cmd, plan, harness)
+	if err != nil {
+		return render.Failed, err
+	}
+	defer func() { stop(done != render.Done && ctx.Err() == nil) }()
 	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.details, Quiet: fl.quiet}
 	p.DiscoveryHeader(d)
 	p.Flush() // Close returns the error
@@ -259,6 +272,11 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1, leftOut...))
 	}
 	done = d.Status(q)
+	traced, err := fl.traces(cmd, p, plan, d.Rows(), again)
+	if err != nil {
+		return done, err
+	}
+	done = done.Worse(traced)
 	switch {
 	case fl.writeExpected && d.Captured() == render.Done:
 		return done, fl.write(p, plan, d.Rows())

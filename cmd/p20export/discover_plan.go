@@ -107,7 +107,7 @@ func (fl *discoverFlags) list(ctx context.Context) (*scenario.List, error) {
 }
 
 func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
-	for _, name := range []string{"output", "scenarios", "harness"} {
+	for _, name := range []string{"output", "scenarios", "harness", "golden"} {
 		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty", name)
 		}
@@ -126,6 +126,8 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 		return errors.New("give either a URL or --harness, not both")
 	case fl.writeExpected && (fl.harness == "" || fl.only != nil):
 		return errors.New("--write-expected needs --harness, and cannot be used with --only")
+	case fl.repeat < 1 || fl.repeat > maxRepeat:
+		return fmt.Errorf("--repeat %d: it is a number from 1 to %d", fl.repeat, maxRepeat)
 	case fl.gate && fl.out == "":
 		return errors.New("--gate refers to places in the captures; keep the captures with -o DIR")
 	case fl.gate && fl.quiet:

@@ -85,7 +85,7 @@ func TestCommittedCaptures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, scenariosPath, want)
+			unchanged(t, scenariosPath, want)
 		}
 		expressed := 0
 		for i := range h.suite.Cases {
@@ -114,7 +114,7 @@ func TestCommittedCaptures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, h.expected, want)
+		unchanged(t, h.expected, want)
 	}
 }
 
@@ -175,8 +175,8 @@ func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	}
 }
 
-// golden compares a file with its expected contents; with -update, it rewrites the file.
-func golden(t *testing.T, path string, want []byte) {
+// unchanged compares a file with its expected contents; with -update, it rewrites the file.
+func unchanged(t *testing.T, path string, want []byte) {
 	t.Helper()
 	have, err := os.ReadFile(path)
 	if err == nil && bytes.Equal(have, want) {

@@ -79,7 +79,7 @@ func TestRowTable(t *testing.T) {
 		command, about, _ := strings.Cut(strings.TrimSuffix(of.About, "."), ": ")
 		fmt.Fprintf(&table, "| `%s` | `%s`: %s |\n", of.Name, command, about)
 	}
-	golden(t, path, []byte(before+head+table.String()+rest[at+1:]))
+	unchanged(t, path, []byte(before+head+table.String()+rest[at+1:]))
 }
 
 // Every promised rule has an anchor in the pages.

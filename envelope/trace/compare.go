@@ -3,10 +3,7 @@ package trace
 import (
 	"bytes"
 	"crypto/sha256"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -105,25 +102,53 @@ type comparison struct {
 	names [2]map[string]string
 }
 
-// nameIn matches a name in the text of a line, with the character before it.
-var nameIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^\\]"(?:thread|run|message|call|subagent|interrupt)-[0-9]+"`)
-})
+// nextName returns where the next name in the text of a line begins and ends: a whole string
+// that is a role and a number. If there is none, start is -1.
+func nextName(text []byte, from int) (start, end int) {
+	for i := from; ; {
+		quote := bytes.IndexByte(text[i:], '"')
+		if quote < 0 {
+			return -1, -1
+		}
+		i += quote + 1
+		if n := nameLength(text[i:]); n > 0 && i >= 2 && text[i-2] != '\\' {
+			return i, i + n
+		}
+	}
+}
+
+// nameLength returns the length of the name that a string with this text after its quote is,
+// or 0.
+func nameLength(text []byte) int {
+	for r := roleThread; r < roles; r++ {
+		rest, ok := bytes.CutPrefix(text, []byte(r.String()))
+		if !ok || len(rest) < 2 || rest[0] != '-' {
+			continue
+		}
+		n := 1
+		for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
+			n++
+		}
+		if n > 1 && n < len(rest) && rest[n] == '"' {
+			return len(text) - len(rest) + n
+		}
+	}
+	return 0
+}
 
 // prepare divides the text of a line into its skeleton and names.
 func prepare(l *Line) {
-	var b strings.Builder
+	hash := sha256.New()
 	end := 0
-	for _, m := range nameIn().FindAllIndex(l.Text, -1) {
-		name := l.Text[m[0]+2 : m[1]-1]
-		b.Write(l.Text[end : m[0]+2])
-		b.Write(name[:bytes.LastIndexByte(name, '-')+1]) // the role counts
+	for start, stop := nextName(l.Text, 0); start >= 0; start, stop = nextName(l.Text, stop) {
+		name := l.Text[start:stop]
+		role := start + bytes.LastIndexByte(name, '-') + 1
+		hash.Write(l.Text[end:role]) // the role counts
 		l.names = append(l.names, string(name))
-		end = m[1] - 1
+		end = stop
 	}
-	b.Write(l.Text[end:])
-	sum := sha256.Sum256([]byte(b.String()))
-	l.skeleton = string(sum[:16])
+	hash.Write(l.Text[end:])
+	l.skeleton = string(hash.Sum(nil)[:16])
 }
 
 // equal reports whether a line of the first trace and one of the second have the same values,
@@ -158,13 +183,15 @@ func (c *comparison) bind(a, b *Line) {
 
 // translated returns the text of a line of the second trace with the names of the first one.
 func (c *comparison) translated(b *Line) []byte {
-	return nameIn().ReplaceAllFunc(b.Text, func(m []byte) []byte {
-		to, ok := c.names[1][string(m[2:len(m)-1])]
-		if !ok {
-			return m
+	var out []byte
+	end := 0
+	for start, stop := nextName(b.Text, 0); start >= 0; start, stop = nextName(b.Text, stop) {
+		if to, ok := c.names[1][string(b.Text[start:stop])]; ok {
+			out = append(append(out, b.Text[end:start]...), to...)
+			end = stop
 		}
-		return append(append([]byte{m[0], '"'}, to...), '"')
-	})
+	}
+	return append(out, b.Text[end:]...)
 }
 
 // waiting is a difference that could become a move.

@@ -1,23 +1,28 @@
 package trace
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // deltas has the deltas that wait for the end of their text, by what they belong to: a message,
 // a call, or a chunk or thought without an id.
 type deltas struct {
 	waiting map[string]*joined
-	begun   int // texts so far
+	begun   int     // texts so far
+	last    *joined // the text of the last delta, if it waits and has only an id
+	keys    [envelope.Shapes]deltaKeys
 }
 
 // joined is the deltas of one text.
 type joined struct {
 	eventType   string
+	id          []byte            // the JSON text of the id, if that is the only other member
 	of          string            // what they belong to
 	rest        string            // the normal form of the other members
 	value       *jsonvalue.Object // without the delta
@@ -30,6 +35,14 @@ type joined struct {
 // delta adds an event with a delta. The deltas of one text are one line if their other members
 // are equal.
 func (n *Normalizer) delta(e *envelope.Event, id string) error {
+	k := n.keysOf(e, id)
+	if j := n.open.last; j != nil && k.only && j.eventType == e.Type && bytes.Equal(j.id, e.Raw(k.id)) {
+		// Nearly all events are of this form.
+		if text, valid := strictjson.AppendUnquoted(j.text, e.Raw(k.delta)); valid {
+			j.text, j.last = text, e.Ref()
+			return nil
+		}
+	}
 	v, has := e.Get("delta")
 	text, valid := v.Text()
 	if n.options.Deltas || has && (v.Kind != envelope.StringValue || !valid) {
@@ -67,18 +80,49 @@ func (n *Normalizer) delta(e *envelope.Event, id string) error {
 	j.text = append(j.text, text...)
 	j.has = j.has || has
 	j.last = e.Ref()
+	n.open.last = nil
+	if k.only && !n.options.Deltas {
+		j.id = append(j.id[:0], e.Raw(k.id)...)
+		n.open.last = j
+	}
 	return nil
+}
+
+// deltaKeys are the members of the events of a shape: only says that they are the id, the delta
+// and others that do not count.
+type deltaKeys struct {
+	shape     envelope.Shape
+	id, delta int
+	only      bool
+}
+
+// keysOf returns the members of an event with a delta.
+func (n *Normalizer) keysOf(e *envelope.Event, id string) *deltaKeys {
+	shape := e.Shape()
+	k := &n.open.keys[shape%envelope.Shapes]
+	if shape == 0 || k.shape != shape {
+		*k = deltaKeys{shape: shape, id: e.Object.Index(id), delta: e.Object.Index("delta")}
+		k.only = k.id >= 0 && e.At(k.id).Kind == envelope.StringValue && k.delta >= 0 && e.At(k.delta).Kind == envelope.StringValue
+		for m := range e.Object.All {
+			k.only = k.only && (uncounted(m) || m.Is(id, "delta"))
+		}
+	}
+	return k
 }
 
 // pass passes on deltas as one line.
 func (n *Normalizer) pass(j *joined) error {
 	delete(n.open.waiting, j.of)
+	if n.open.last == j {
+		n.open.last = nil
+	}
 	switch {
 	case j.has && n.options.Shape:
 		j.value.Set("delta", shape(len(j.text) > 0))
 	case j.has:
 		j.value.Set("delta", literal(string(j.text)))
 	}
+	n.matchers.apply(j.eventType, j.value, &n.names)
 	return n.line(j.eventType, j.value, j.first, j.last)
 }
 

@@ -1,11 +1,35 @@
 package trace
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
+
+// ReadLine reads the text of a line of a trace as a Normalizer makes it. The line keeps
+// text. The error says why text is no line.
+func ReadLine(text []byte, at envelope.Ref) (*Line, error) {
+	v, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := v.(*jsonvalue.Object)
+	if !ok {
+		return nil, errors.New("it is not a JSON object")
+	}
+	eventType := nameOf(o, "type")
+	if eventType == "" {
+		return nil, errors.New("its type is not a string")
+	}
+	o.Delete("type")
+	if string(appendLine(nil, eventType, o)) != string(text) {
+		return nil, errors.New("it is not as a trace is written: the type first, the other members sorted by name, and no white space")
+	}
+	return &Line{Type: eventType, Text: text, First: at, Last: at, order: orderOf(eventType, o), subject: subjectOf(o)}, nil
+}
 
 // appendLine appends the text of a line.
 func appendLine(dst []byte, eventType string, value *jsonvalue.Object) []byte {

@@ -7,6 +7,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/internal/jsonpatch"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
@@ -14,12 +15,17 @@ import (
 type document struct {
 	doc   jsonpatch.Document
 	known bool
+	// snapshot is the type of the events that set the document, and member the member of the
+	// event that has it.
+	snapshot, member string
 }
 
-// set makes the document a value, and reports whether that changes it. A value that is too
-// large is not kept.
-func (d *document) set(v envelope.Value) bool {
-	if d.known && jsonvalue.Equal(d.doc.Value(), jsonvalue.Parse(v)) {
+func newState() document { return document{snapshot: eventnames.StateSnapshot, member: "snapshot"} }
+
+// set makes the document a value, and reports whether that changes what counts of it. A value
+// that is too large is not kept.
+func (n *Normalizer) set(d *document, v envelope.Value) bool {
+	if d.known && jsonvalue.Equal(n.matched(d, nil, d.doc.Value()), n.matched(d, nil, jsonvalue.Parse(v))) {
 		return false
 	}
 	d.known = d.doc.Reset(v) == nil
@@ -35,7 +41,7 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 		return true
 	}
 	root := commonRoot(jsonvalue.Parse(ops).(*jsonvalue.Array))
-	before := jsonvalue.Clone(at(d.doc.Value(), root))
+	before := n.matched(d, root, at(d.doc.Value(), root))
 	if d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) != nil {
 		return true
 	}
@@ -43,7 +49,7 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 		return true
 	}
 	list := new(jsonvalue.Array)
-	n.difference(list, n.pointer(root), before, at(d.doc.Value(), root))
+	n.difference(list, n.pointer(root), before, n.matched(d, root, at(d.doc.Value(), root)))
 	value.Set(member, list)
 	return list.Len() > 0
 }
@@ -64,17 +70,17 @@ func commonRoot(ops *jsonvalue.Array) []string {
 				continue
 			}
 			path, _ := v.(string)
-			tokens := strings.Split(path, "/")
-			tokens = tokens[1:max(1, len(tokens)-1)]
-			for i, t := range tokens {
-				tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+			var to []string
+			if path != "" {
+				to = tokens(path)
+				to = to[:len(to)-1]
 			}
 			if first {
-				root, first = tokens, false
+				root, first = to, false
 				continue
 			}
 			i := 0
-			for i < len(root) && i < len(tokens) && root[i] == tokens[i] {
+			for i < len(root) && i < len(to) && root[i] == to[i] {
 				i++
 			}
 			root = root[:i]

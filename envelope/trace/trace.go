@@ -30,6 +30,8 @@ type Options struct {
 	Patches bool
 	// Shape says that of streamed text only counts whether there is any (T7).
 	Shape bool
+	// Matchers say what of some values counts (T10).
+	Matchers []Matcher
 }
 
 // A Line is an event in normal form, or several that are one.
@@ -59,11 +61,12 @@ func (l *Line) Clone() *Line {
 
 // A Normalizer makes the lines of one stream of events.
 type Normalizer struct {
-	options Options
-	emit    func(*Line) error
-	names   names
-	open    deltas
-	state   document // of the run
+	options  Options
+	matchers matchers
+	emit     func(*Line) error
+	names    names
+	open     deltas
+	state    document // of the run
 	// activities have the content of the activities of the run, by name.
 	activities map[string]*document
 	out        []byte // reused
@@ -71,11 +74,14 @@ type Normalizer struct {
 
 // New returns a Normalizer of a stream with these ids, which passes each line to emit. Without
 // ids, or with those of another stream, ids that are found before their events keep their text.
+// The matchers must be those that the ids were collected with.
 func New(o Options, ids *IDs, emit func(*Line) error) *Normalizer {
 	if ids == nil {
 		ids = new(IDs)
 	}
-	return &Normalizer{options: o, emit: emit, names: names{known: ids}}
+	n := &Normalizer{options: o, matchers: newMatchers(o.Matchers), emit: emit, names: names{known: ids}}
+	n.state = newState()
+	return n
 }
 
 // Event adds the next event of the stream. It does not retain e. The error is that of emit.
@@ -92,7 +98,7 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 	case eventnames.ThinkingTextMessageContent:
 		return n.delta(e, "")
 	case eventnames.RunStarted:
-		n.state, n.activities = document{}, nil
+		n.state, n.activities = newState(), nil
 		fallthrough
 	case eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
 		// A client can notice how far every message is.
@@ -107,7 +113,7 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 	switch e.Type {
 	case eventnames.StateSnapshot:
 		v, _ := e.Get("snapshot")
-		if !n.state.set(v) && !n.options.Pulses {
+		if !n.set(&n.state, v) && !n.options.Pulses {
 			return nil
 		}
 	case eventnames.StateDelta:
@@ -116,7 +122,7 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 		}
 	case eventnames.ActivitySnapshot:
 		v, _ := e.Get("content")
-		n.activity(nameOf(value, "messageId")).set(v)
+		n.set(n.activity(nameOf(value, "messageId")), v)
 	case eventnames.ActivityDelta:
 		if !n.patch(n.activity(nameOf(value, "messageId")), e, value, "patch") {
 			return nil
@@ -142,7 +148,7 @@ func (n *Normalizer) activity(name string) *document {
 		if n.activities == nil {
 			n.activities = map[string]*document{}
 		}
-		d = new(document)
+		d = &document{snapshot: eventnames.ActivitySnapshot, member: "content"}
 		n.activities[name] = d
 	}
 	return d
@@ -152,6 +158,7 @@ func (n *Normalizer) activity(name string) *document {
 func (n *Normalizer) value(e *envelope.Event) *jsonvalue.Object {
 	value := members(e)
 	n.names.object(value, 0)
+	n.matchers.apply(e.Type, value, &n.names)
 	return value
 }
 
@@ -159,10 +166,13 @@ func (n *Normalizer) value(e *envelope.Event) *jsonvalue.Object {
 func members(e *envelope.Event) *jsonvalue.Object {
 	value := new(jsonvalue.Object)
 	for m := range e.Object.All {
-		if !m.Is("type", "timestamp", "rawEvent") {
+		if !uncounted(m) {
 			name, _ := m.Name.Text()
 			value.Set(name, jsonvalue.Parse(m.Value))
 		}
 	}
 	return value
 }
+
+// uncounted reports whether a member of an event is the type or does not count (T3).
+func uncounted(m envelope.Member) bool { return m.Is("type", "timestamp", "rawEvent") }

@@ -21,7 +21,7 @@ import (
 func lines(t testing.TB, o trace.Options, events ...string) []string {
 	t.Helper()
 	var list []string
-	var ids trace.IDs
+	ids := trace.NewIDs(o)
 	for _, text := range events {
 		e, err := envelope.ReadEvent([]byte(text))
 		if err != nil {
@@ -29,7 +29,7 @@ func lines(t testing.TB, o trace.Options, events ...string) []string {
 		}
 		ids.Event(e)
 	}
-	n := trace.New(o, &ids, func(l *trace.Line) error {
+	n := trace.New(o, ids, func(l *trace.Line) error {
 		if l.First.Index > l.Last.Index {
 			t.Errorf("the line %s is from event %d to event %d", l.Text, l.First.Index, l.Last.Index)
 		}

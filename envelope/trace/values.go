@@ -28,7 +28,7 @@ func parse(text []byte) (jsonvalue.Value, error) {
 	var o strictjson.Object
 	v, err := strictjson.ReadText(&o, strictjson.NewDecoder(text), text)
 	if err != nil {
-		return nil, fmt.Errorf("a line of a trace is not JSON: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	return jsonvalue.Parse(v), nil
 }

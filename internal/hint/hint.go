@@ -14,6 +14,8 @@ import (
 // a page names. Some are format strings for package fmt.
 const (
 	ChooseOutput     = "choose another -o: existing output is never overwritten"
+	WriteGolden      = "if the capture is as it should be, write its golden with p20export compare --write-golden"
+	GoldenLint       = "p20export lint shows where; mend the agent, or delete the golden and write it again if that is how the agent should be"
 	OtherNames       = "choose another -o, or other names with --name-by digest or, for a single capture, --name: evidence is never overwritten"
 	SkipExisting     = "run the command again; with --skip-existing it skips what is frozen already"
 	NameByDigest     = "choose another -o, or name the files by digest: --name-by digest"
@@ -348,6 +350,14 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"bundle_limit":       "--split writes several bundles, each with its own run id",
 		"bundle_refused":     "restore the original bundle, or create it again from the artifacts",
 		"bundle_deviates":    "find out what wrote or changed the bundle; p20export assay --bundle does not write this",
+
+		"trace_missing":    "if the change is intended, write the golden again with p20export compare --write-golden",
+		"trace_added":      "if the change is intended, write the golden again with p20export compare --write-golden",
+		"trace_changed":    "if the change is intended, write the golden again with p20export compare --write-golden; if the value is random, add a matcher to trace.json",
+		"trace_moved":      "if the change is intended, write the golden again with p20export compare --write-golden",
+		"trace_unmatched":  "capture the scenario, write its golden with p20export compare --write-golden, or delete a golden without a scenario",
+		"golden_malformed": "write the golden again with p20export compare --write-golden",
+		"golden_unfit":     "mend the agent, and capture the scenario again",
 
 		"baseline_run_missing": "compare captures of every scenario in the baseline, or write a new baseline with --write-baseline",
 		"baseline_run_added":   "check the capture with p20export inspect; if the run is intended, write a new baseline with --write-baseline",

@@ -1,14 +1,9 @@
 package lint
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope/event"
@@ -45,31 +40,14 @@ func LoadConfig(ctx context.Context, path string) (*Config, error) {
 		return nil, err
 	}
 	c := new(Config)
-	if err := strictjson.Explain(json.Unmarshal(data, c, json.RejectUnknownMembers(true)), "a configuration of lint"); err != nil {
-		return nil, fmt.Errorf("%s: %w", finding.Escape(path), err)
+	err = strictjson.UnmarshalSettings(data, c, "a configuration of lint")
+	if err == nil {
+		err = c.check()
 	}
-	if err := cmp.Or(checkNulls(data), c.check()); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", finding.Escape(path), err)
 	}
 	return c, nil
-}
-
-// checkNulls returns an error if the configuration or one of its values is null. The decoder
-// takes null for the zero value.
-func checkNulls(data []byte) error {
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(data, &members); err != nil {
-		return err
-	}
-	if members == nil {
-		return errors.New("it is null, and must be a JSON object")
-	}
-	for _, key := range sortedKeys(members) {
-		if members[key].Kind() == 'n' {
-			return fmt.Errorf("%s is null: leave it out for the default", key)
-		}
-	}
-	return nil
 }
 
 // check returns the first mistake.

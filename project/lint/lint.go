@@ -9,6 +9,7 @@ package lint
 import (
 	"cmp"
 	"context"
+	"io"
 	"path/filepath"
 
 	"github.com/p20export/p20export/artifact"
@@ -58,8 +59,20 @@ type Row struct {
 // Capture checks one capture. Findings in the first artifact.MaxFileBytes of a response
 // have lines, columns and excerpts. Later findings have only an offset.
 func Capture(ctx context.Context, path string, o Options, progress scan.Progress) Row {
-	row, o := newRow(path, o)
 	c, err := capture.Open(ctx, path, "")
+	return opened(ctx, c, err, path, o, progress)
+}
+
+// Reader checks the events that r has as newline-delimited JSON, as Capture does for a file
+// with this name.
+func Reader(ctx context.Context, r io.Reader, name string, o Options) Row {
+	c, err := capture.OpenReader(r, name, capture.NDJSON)
+	return opened(ctx, c, err, name, o, nil)
+}
+
+// opened checks a capture, or returns the row for the error of opening it. It closes the capture.
+func opened(ctx context.Context, c *capture.Capture, err error, path string, o Options, progress scan.Progress) Row {
+	row, o := newRow(path, o)
 	if err != nil {
 		row.Fail(err)
 		return row

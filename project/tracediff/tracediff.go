@@ -1,20 +1,18 @@
-// Package tracediff compares two captures event by event, in the normal form of
-// docs/traces.md.
+// Package tracediff compares captures event by event, in the normal form of docs/traces.md, with
+// each other and with goldens.
 //
 // It must not contain rules of that form, and its results are not evidence.
 package tracediff
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"iter"
+	"sync"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -29,21 +27,43 @@ type Settings struct {
 	Exact bool
 }
 
-// File is one of the two captures.
+// Missing is the verdict on a capture or a golden that is not there.
+const Missing project.Verdict = "missing"
+
+// Trace is what is compared: the trace of a capture, or a golden, which is a file with the lines
+// of a trace.
+type Trace struct {
+	Path string
+	// Name is the name of the comparison if this is B. The default is the base name.
+	Name   string
+	Golden bool
+	// Progress, if not nil, is called with the number of bytes read. A capture is read twice.
+	Progress scan.Progress
+}
+
+// File is one of the two captures, or a golden.
 type File struct {
 	Capture string          `json:"capture"`
 	Verdict project.Verdict `json:"verdict"`
-	// Events is the number of events, and Digest the digest of the response. They are nil if
-	// the capture could not be read.
+	// Events is the number of events, or of the lines of a golden, and Digest the digest of the
+	// response or file. They are nil if it could not be read.
 	Events   *int              `json:"events"`
 	Digest   *digest.Digest    `json:"digest"`
 	Findings []finding.Finding `json:"findings"`
+
+	// Incomplete says why the capture is not a whole run: it was cut off, or a run has no end.
+	Incomplete string `json:"-"`
+	// Response is the file that offsets refer to, and Bytes its size.
+	Response string `json:"-"`
+	Bytes    int64  `json:"-"`
 }
 
-// Row is the outcome of comparing two captures.
+// Row is the outcome of comparing two captures, or a golden with a capture.
 type Row struct {
-	// Verdict is Equal or project.Differs. If a capture cannot be read, it is the verdict on
-	// that one.
+	// Name is the name of the captures: that of B, or of A if there is no B.
+	Name string `json:"name"`
+	// Verdict is Equal or project.Differs. If one of the two cannot be read or is missing, it is
+	// the verdict on that one.
 	Verdict project.Verdict `json:"verdict"`
 	A       File            `json:"a"`
 	B       File            `json:"b"`
@@ -69,6 +89,8 @@ type Place struct {
 
 // Difference is one difference.
 type Difference struct {
+	// Name is that of the row that follows.
+	Name      string     `json:"name"`
 	Kind      trace.Kind `json:"what"`
 	EventType string     `json:"event_type"`
 	// A and B are the places in the captures, and nil where the event is not.
@@ -88,71 +110,81 @@ type Change struct {
 	B *string `json:"b"`
 }
 
-// Compare compares the captures at two paths, and passes each difference to each, in the order
-// of the events. The differences are valid only if the verdict says so. Both captures are read
-// twice: ids are collected first. The error is that of each.
-func Compare(ctx context.Context, a, b string, s Settings, each func(Difference) error) (Row, error) {
-	row := Row{Verdict: Equal, A: File{Capture: a, Verdict: project.Accepted, Findings: []finding.Finding{}}, B: File{Capture: b, Verdict: project.Accepted, Findings: []finding.Finding{}}}
-	var ids [2]trace.IDs
-	files := [2]*File{&row.A, &row.B}
-	for i, f := range files {
-		if err := f.read(ctx, func(e *envelope.Event) error {
-			ids[i].Event(e)
-			return nil
-		}); err != nil {
-			f.fail(err)
-			if row.Verdict != project.Failed {
-				row.Verdict = f.Verdict
-			}
-		}
+// Compare compares two traces and passes each difference to each, in the order of the events.
+// The differences are valid only if the verdict says so. Captures are read twice: ids are
+// collected first. The error is that of each.
+func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) error) (Row, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	sides := [2]*side{newSide(a, s.Options), newSide(b, s.Options)}
+	row := func(v project.Verdict) Row {
+		return Row{Name: cmp.Or(b.Name, capture.BaseName(b.Path)), Verdict: v, A: sides[0].file, B: sides[1].file}
 	}
-	if row.Verdict != Equal {
-		return row, nil
+	both(func(i int) { sides[i].prepare(ctx) })
+	if v := worst(sides); v != project.Accepted {
+		cancel()
+		return row(v), nil
 	}
-	var failed [2]error
-	source := func(i int) (trace.Source, func()) {
-		next, stop := iter.Pull(func(yield func(*trace.Line) bool) {
-			n := trace.New(s.Options, &ids[i], func(l *trace.Line) error {
-				if !yield(l.Clone()) {
-					return errStopped
-				}
-				return nil
-			})
-			err := files[i].read(ctx, n.Event)
-			if err == nil {
-				err = n.End()
-			}
-			failed[i] = err
-		})
-		return func() (*trace.Line, error) {
-			l, _ := next()
-			return l, failed[i]
-		}, stop
+	if !a.Golden && !b.Golden && *sides[0].file.Digest == *sides[1].file.Digest {
+		cancel()
+		return row(Equal), nil // the same bytes
 	}
-	x, stopX := source(0)
-	defer stopX()
-	y, stopY := source(1)
-	defer stopY()
+	out := row(Equal)
 	var reported error
-	err := trace.Compare(x, y, s.Exact, func(d *trace.Difference) error {
-		row.Verdict = project.Differs
-		row.count(d.Kind)
-		reported = each(differenceOf(d))
+	_ = trace.Compare(sides[0].lines(ctx), sides[1].lines(ctx), s.Exact, func(d *trace.Difference) error {
+		out.Verdict = project.Differs
+		out.count(d.Kind)
+		reported = each(differenceOf(out.Name, d))
 		return reported
 	})
-	if err == nil || reported != nil {
-		return row, reported
+	cancel()
+	both(func(i int) { sides[i].wait() })
+	if reported != nil {
+		return out, reported
 	}
-	for i, f := range files {
-		if failed[i] != nil && !errors.Is(failed[i], errStopped) {
-			f.fail(failed[i])
-			row.Verdict = f.Verdict
-		}
+	if v := worst(sides); v != project.Accepted {
+		out.Verdict = v
 	}
-	return row, nil
+	out.A, out.B = sides[0].file, sides[1].file
+	return out, nil
 }
 
-var errStopped = errors.New("the comparison has ended")
+// Unmatched returns the row of a trace that cannot be compared, because only one of a and b
+// exists. The finding is about the one that does not, which is a if missingA is set, and whose
+// path can be empty.
+func Unmatched(name, a, b string, missingA bool, f finding.Finding) Row {
+	row := Row{Name: name, Verdict: Missing, A: newFile(a), B: newFile(b)}
+	file := &row.B
+	if missingA {
+		file = &row.A
+	}
+	file.Verdict, file.Findings = Missing, []finding.Finding{f}
+	return row
+}
+
+func newFile(path string) File {
+	return File{Capture: path, Verdict: project.Accepted, Findings: []finding.Finding{}, Response: path}
+}
+
+// both calls do for both sides at the same time.
+func both(do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
+// worst returns the verdict on the sides: that the first could not be read, or the second, or
+// that the first is refused, or the second.
+func worst(sides [2]*side) project.Verdict {
+	v := project.Accepted
+	for _, s := range sides {
+		if v == project.Accepted || s.file.Verdict == project.Failed {
+			v = cmp.Or(s.file.Verdict, v)
+		}
+	}
+	return v
+}
 
 func (row *Row) count(k trace.Kind) {
 	switch k {
@@ -167,8 +199,8 @@ func (row *Row) count(k trace.Kind) {
 	}
 }
 
-func differenceOf(d *trace.Difference) Difference {
-	out := Difference{Kind: d.Kind, A: placeOf(d.A), B: placeOf(d.B), Changes: []Change{}}
+func differenceOf(name string, d *trace.Difference) Difference {
+	out := Difference{Name: name, Kind: d.Kind, A: placeOf(d.A), B: placeOf(d.B), Changes: []Change{}}
 	line := d.A
 	if line == nil {
 		line = d.B
@@ -194,76 +226,3 @@ func textOf(b []byte) *string {
 	s := string(b)
 	return &s
 }
-
-// fail makes f the file of a capture that cannot be read.
-func (f *File) fail(err error) {
-	found, isVerdict := finding.FromError(err)
-	f.Verdict = project.Failed
-	if isVerdict {
-		f.Verdict = project.Refused
-	}
-	f.Events, f.Digest, f.Findings = nil, nil, []finding.Finding{found}
-}
-
-// read reads the capture once and passes its events to do.
-func (f *File) read(ctx context.Context, do func(*envelope.Event) error) error {
-	c, err := capture.Open(ctx, f.Capture, "")
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r := &reader{do: do, stop: cancel}
-	result, err := scan.Run(ctx, c, nil, r)
-	if r.err != nil {
-		return r.err
-	}
-	if err != nil {
-		return err
-	}
-	if result.Events == 0 && c.Framing() != capture.JSON { // [] is a stream
-		return finding.New(finding.NoEvents, "%s contains no events; it was read as %s", finding.Escape(f.Capture), c.Framing()).WithSeverity(finding.Error).WithHint(hint.ImportFraming)
-	}
-	f.Events, f.Digest = &result.Events, &result.Digest
-	f.Findings = []finding.Finding{}
-	for _, found := range result.Findings {
-		switch {
-		case found.Code == finding.NoRun || found.Code == finding.FramesBeforeRun: // events need not belong to a run
-		case found.Severity == finding.Error:
-			return found
-		default:
-			f.Findings = append(f.Findings, found)
-		}
-	}
-	return nil
-}
-
-// reader passes the events of a capture on. A frame that is no event ends the reading: such a
-// capture has no trace.
-type reader struct {
-	do   func(*envelope.Event) error
-	stop context.CancelCauseFunc
-	err  error
-}
-
-// Begin implements scan.Consumer.
-func (r *reader) Begin(*envelope.Run) scan.Observer { return nil }
-
-// Frame implements scan.FrameConsumer.
-func (r *reader) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
-	if r.err != nil {
-		return
-	}
-	if e == nil {
-		_, r.err = envelope.ReadFrame(f)
-	} else {
-		r.err = r.do(e)
-	}
-	if r.err != nil {
-		r.stop(r.err)
-	}
-}
-
-// Finish implements scan.Consumer.
-func (r *reader) Finish(scan.Result) error { return nil }

@@ -7,12 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/difference"
-	"github.com/p20export/p20export/project/tracediff"
 )
 
 // Diff prints the differences between two artifacts.
@@ -124,78 +122,12 @@ func differenceColour(w difference.Kind) string {
 	return yellow
 }
 
-// TraceDifference prints one difference of the events of two captures.
-func (p *Printer) TraceDifference(d tracediff.Difference) {
-	if p.format == JSON {
-		p.json(d)
-		return
-	}
-	colour := yellow
-	at := ""
-	switch d.Kind {
-	case trace.Missing:
-		colour, at = red, "in A "+eventPlace(d.A)
-	case trace.Added:
-		colour, at = green, "in B "+eventPlace(d.B)
-	default:
-		at = "in A " + eventPlace(d.A) + ", in B " + eventPlace(d.B)
-	}
-	p.Line("%s %s  %s", p.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(d.EventType), painted(at))
-	if d.Kind != trace.Changed {
-		p.jsonExcerpt("", &d.Text, nil)
-		return
-	}
-	for _, c := range d.Changes {
-		p.Line("  %s", string(c.Pointer))
-		p.jsonExcerpt("A", c.A, c.B)
-		p.jsonExcerpt("B", c.B, c.A)
-	}
-}
-
-func eventPlace(at *tracediff.Place) string {
-	return fmt.Sprintf("event %d, line %d", at.Event, at.Line)
-}
-
-// jsonExcerpt prints the part of a JSON text where it begins to differ from another one.
-func (p *Printer) jsonExcerpt(name string, text, other *string) {
-	if text == nil {
-		return
-	}
-	at := 0
-	if other != nil {
-		at = diff.FirstDifference([]byte(*text), []byte(*other))
-	}
-	p.Line("    %-3s%s", name, painted(excerptAt([]byte(*text), at).Text))
-}
-
 // excerptAt returns the part of a text around an offset.
 func excerptAt(text []byte, offset int) finding.Excerpt {
 	at := int64(offset)
 	shown := []finding.Finding{{Offset: &at}}
 	finding.Locate(text, shown)
 	return shown[0].Excerpt
-}
-
-// Traces prints the verdict on two captures.
-func (p *Printer) Traces(row tracediff.Row) {
-	if p.format == JSON {
-		p.json(row)
-		return
-	}
-	for _, f := range []tracediff.File{row.A, row.B} {
-		if f.Verdict != project.Accepted {
-			p.Line("%s \t%s", p.verdict(f.Verdict), f.Capture)
-			p.Findings(f.Findings)
-		}
-	}
-	if row.Verdict != tracediff.Equal && row.Verdict != project.Differs {
-		return
-	}
-	p.Line("%s A %s  %s", p.verdict(row.Verdict), row.A.Capture, painted(Plural(*row.A.Events, "event", "events")))
-	p.Line("%-9s B %s  %s", "", row.B.Capture, painted(Plural(*row.B.Events, "event", "events")))
-	if row.Verdict == project.Differs {
-		p.Line("  %d missing, %d added, %d changed, %d moved", row.Missing, row.Added, row.Changed, row.Moved)
-	}
 }
 
 // valueExcerpt prints the text around the first difference between a value and other,

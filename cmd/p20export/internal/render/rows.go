@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/golden"
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/rewrite"
@@ -52,8 +53,10 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"freeze", "freeze: one run, or a capture without a run.", reflect.TypeFor[freeze.Row]()},
 		{"validation", "validate: one file.", reflect.TypeFor[validate.Row]()},
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
-		{"trace_difference", "diff of captures: one difference of their events.", reflect.TypeFor[tracediff.Difference]()},
-		{"traces", "diff of captures: the verdict, after the differences.", reflect.TypeFor[tracediff.Row]()},
+		{"trace_difference", "diff of captures, compare and discover --golden: one difference of their events.", reflect.TypeFor[tracediff.Difference]()},
+		{"traces", "diff of captures, compare and discover --golden: the verdict, after the differences.", reflect.TypeFor[tracediff.Row]()},
+		{"instability", "discover --repeat: something that differed between captures of a scenario.", reflect.TypeFor[golden.Instability]()},
+		{"golden", "compare --write-golden: one golden.", reflect.TypeFor[golden.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
 		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},

@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/tracediff"
 	"github.com/p20export/p20export/project/verify"
 )
 
@@ -64,7 +65,7 @@ func Verdicts() []project.Verdict {
 	return slices.Concat([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
 		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
-		prune.Removed, prune.Removable, prune.Kept,
+		prune.Removed, prune.Removable, prune.Kept, tracediff.Missing,
 	}, RecoveryVerdicts(), scenario.Verdicts()[:3])
 }
 

@@ -33,6 +33,7 @@ func schemas() (map[string][]byte, error) {
 		schema.Expected:      g.expected,
 		schema.Harness:       g.harness,
 		schema.Lint:          g.lint,
+		schema.Traces:        g.traces,
 		schema.Log:           g.log,
 		schema.Rows:          g.rows,
 	} {

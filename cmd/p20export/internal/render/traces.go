@@ -1,0 +1,296 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
+	"github.com/p20export/p20export/envelope/trace"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/golden"
+	"github.com/p20export/p20export/project/tracediff"
+)
+
+// Traces prints the differences of traces, as they are found.
+type Traces struct {
+	*Printer
+	// Command is the name of the command.
+	Command string
+	// Golden says that A are goldens.
+	Golden bool
+	// Several says that there can be more than one comparison. The text then has only those
+	// with differences, and their number.
+	Several bool
+	// Quiet reduces the text to the number.
+	Quiet bool
+	// Temporary says that the captures will be deleted, so that their paths are not shown.
+	Temporary bool
+
+	tally    Tally
+	begun    bool              // the heading of the current comparison was printed
+	hints    []string          // that were printed
+	findings []finding.Finding // of the current comparison, for a document
+	more     int
+}
+
+// maxTraceFindings limits the findings about one comparison in a document.
+const maxTraceFindings = 1000
+
+// Difference prints one difference. It reports whether the output could be written.
+func (t *Traces) Difference(d tracediff.Difference) bool {
+	switch {
+	case t.format == JSON:
+		t.json(d)
+	case t.format != Text:
+		if len(t.findings) < maxTraceFindings {
+			t.findings = append(t.findings, t.findingOf(d))
+		} else {
+			t.more++
+		}
+	case !t.Quiet:
+		if t.Several && !t.begun {
+			t.Line("%s \t%s", t.verdict(project.Differs), d.Name)
+		}
+		t.begun = true
+		t.difference(d)
+	}
+	return t.Flush()
+}
+
+func (t *Traces) difference(d tracediff.Difference) {
+	colour := yellow
+	switch d.Kind {
+	case trace.Missing:
+		colour = red
+	case trace.Added:
+		colour = green
+	}
+	t.Line("%s %s  %s", t.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(d.EventType), painted(t.places(d)))
+	if d.Kind != trace.Changed {
+		t.jsonExcerpt("   ", &d.Text, nil)
+		return
+	}
+	was, is := "A  ", "B  "
+	if t.Golden {
+		was, is = "was  ", "is   "
+	}
+	for _, c := range d.Changes {
+		t.Line("  %s", string(c.Pointer))
+		t.jsonExcerpt(was, c.A, c.B)
+		t.jsonExcerpt(is, c.B, c.A)
+	}
+}
+
+// places returns where the events of a difference are.
+func (t *Traces) places(d tracediff.Difference) string {
+	a, b := "in A ", "in B "
+	if t.Golden {
+		a, b = "golden ", ""
+	}
+	var list []string
+	if d.A != nil {
+		if t.Golden {
+			list = append(list, fmt.Sprintf("%sline %d", a, d.A.Line))
+		} else {
+			list = append(list, a+eventPlace(d.A))
+		}
+	}
+	if d.B != nil {
+		list = append(list, b+eventPlace(d.B))
+	}
+	return strings.Join(list, ", ")
+}
+
+func eventPlace(at *tracediff.Place) string {
+	return fmt.Sprintf("event %d, line %d", at.Event, at.Line)
+}
+
+// jsonExcerpt prints the part of a JSON text where it begins to differ from another one.
+func (t *Traces) jsonExcerpt(name string, text, other *string) {
+	if text != nil {
+		t.Line("    %s%s", name, painted(excerptOf(text, other)))
+	}
+}
+
+func excerptOf(text, other *string) string {
+	at := 0
+	if other != nil {
+		at = diff.FirstDifference([]byte(*text), []byte(*other))
+	}
+	return excerptAt([]byte(*text), at).Text
+}
+
+// findingOf returns a difference as a finding about B.
+func (t *Traces) findingOf(d tracediff.Difference) finding.Finding {
+	codes := map[trace.Kind]finding.Code{trace.Missing: finding.TraceMissing, trace.Added: finding.TraceAdded, trace.Changed: finding.TraceChanged, trace.Moved: finding.TraceMoved}
+	message := fmt.Sprintf("%s %s (%s)", d.EventType, d.Kind, t.places(d))
+	for _, c := range d.Changes {
+		message += fmt.Sprintf("; %s", c.Pointer)
+		if c.A != nil {
+			message += " was " + excerptOf(c.A, c.B)
+		}
+		if c.B != nil {
+			message += " is " + excerptOf(c.B, c.A)
+		}
+	}
+	f := finding.New(codes[d.Kind], "%s", finding.Printable(message))
+	if len(d.Changes) > 0 {
+		f = f.WithPointer(d.Changes[0].Pointer)
+	}
+	if d.B != nil {
+		f = f.WithOffset(d.B.Offset).WithResponseLine(d.B.Line).WithEvent(d.B.Event)
+	}
+	return f
+}
+
+// Row prints the verdict on a comparison, after its differences.
+func (t *Traces) Row(row tracediff.Row) {
+	t.tally.Add(row.Verdict)
+	if t.Temporary {
+		row.B.Capture = row.Name
+	}
+	switch t.format {
+	case Text:
+		if !t.Quiet {
+			t.verdictOf(row)
+		}
+	case JSON:
+		t.json(row)
+	default:
+		if t.more > 0 {
+			t.findings = append(t.findings, finding.New(finding.TraceChanged, "there are %d more differences", t.more))
+		}
+		file := row.B
+		if file.Verdict == tracediff.Missing {
+			file = row.A
+		}
+		r := document.Result{
+			Name: row.Name, File: file.Response, Response: true, Outcome: outcomeOf(StatusOf(row.Verdict)), Verdict: string(row.Verdict),
+			Bytes: file.Bytes, Findings: append(append(t.findings, row.A.Findings...), row.B.Findings...),
+		}
+		if file.Digest != nil {
+			r.Digest = *file.Digest
+		}
+		t.add(t.Command, r)
+		t.findings, t.more = nil, 0
+	}
+}
+
+func (t *Traces) verdictOf(row tracediff.Row) {
+	t.begun = false
+	switch {
+	case row.Verdict == tracediff.Equal && t.Several:
+		return
+	case row.Verdict == tracediff.Equal || row.Verdict == project.Differs:
+		if !t.Several {
+			t.Line("%s A %s  %s", t.verdict(row.Verdict), row.A.Capture, painted(Plural(*row.A.Events, "event", "events")))
+			t.Line("%-9s B %s  %s", "", row.B.Capture, painted(Plural(*row.B.Events, "event", "events")))
+		}
+		if row.Verdict == project.Differs {
+			t.Line("  %d missing, %d added, %d changed, %d moved", row.Missing, row.Added, row.Changed, row.Moved)
+		}
+		return
+	}
+	for _, f := range []tracediff.File{row.A, row.B} {
+		if f.Verdict != project.Accepted {
+			t.Line("%s \t%s", t.verdict(f.Verdict), cmp.Or(f.Capture, row.Name))
+			t.Findings(t.once(f.Findings))
+		}
+	}
+}
+
+// once returns findings without the next step if it was printed before.
+func (t *Traces) once(list []finding.Finding) []finding.Finding {
+	list = slices.Clone(list)
+	for i, f := range list {
+		if slices.Contains(t.hints, f.Hint) {
+			list[i] = f.WithHint("")
+		} else {
+			t.hints = append(t.hints, f.Hint)
+		}
+	}
+	return list
+}
+
+// End prints the number of comparisons by verdict, if there can be several, or the document. It
+// returns the exit status.
+func (t *Traces) End() Status {
+	switch {
+	case t.format == SARIF || t.format == JUnit:
+		t.document(t.Command)
+	case t.Several && t.Golden:
+		t.Note("%s: %s", Plural(t.tally.Total(), "scenario", "scenarios"), t.tally.Counts())
+	case t.Several:
+		t.Note("%s: %s", Plural(t.tally.Total(), "capture", "captures"), t.tally.Counts())
+	}
+	return t.tally.Status
+}
+
+// Goldens prints the outcome of writing goldens.
+func (p *Printer) Goldens(rows []golden.Row, quiet bool) Status {
+	var tally Tally
+	for _, row := range rows {
+		tally.Add(row.Verdict)
+		switch {
+		case p.format == JSON:
+			p.json(row)
+		case quiet || row.Verdict == tracediff.Equal:
+		default:
+			line := row.Change
+			if row.Lines != nil {
+				line = Plural(*row.Lines, "line", "lines") + ", " + line
+			}
+			p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Golden, line)
+			p.Findings(row.Findings)
+		}
+	}
+	p.Note("%s: %s", Plural(tally.Total(), "golden", "goldens"), tally.Counts())
+	return tally.Status
+}
+
+// Instabilities prints what differed between repeated captures of scenarios. It returns the exit
+// status.
+func (p *Printer) Instabilities(repeat int, list []golden.Instability) Status {
+	if p.format == JSON {
+		for _, i := range list {
+			p.json(i)
+		}
+	}
+	if len(list) == 0 {
+		p.Note("stable: %d captures of each scenario have the same trace", repeat)
+		return Done
+	}
+	if p.format != Text {
+		return Negative
+	}
+	matched := 0
+	for ; matched < len(list) && list[matched].Is != ""; matched++ {
+	}
+	if matched > 0 {
+		p.Line("values that differ between %d captures of a scenario, as matchers for trace.json:", repeat)
+	}
+	for _, i := range list[:matched] {
+		p.Line("  {\"event\": %s, \"pointer\": %s, \"is\": \"%s\"}", painted(jsonText(i.Event)), painted(jsonText(string(i.Pointer))), string(i.Is))
+		p.Line("    \tin %s", strings.Join(i.Scenarios, ", "))
+		for _, v := range []*string{i.A, i.B} {
+			if v != nil {
+				p.Line("    %s", painted(excerptOf(v, nil)))
+			}
+		}
+	}
+	if matched < len(list) {
+		p.Line("events that differ between %d captures of a scenario, which no matcher hides:", repeat)
+	}
+	for _, i := range list[matched:] {
+		p.Line("  %s %s, \tin %s", painted(finding.Escape(i.Event)), string(i.Kind), strings.Join(i.Scenarios, ", "))
+	}
+	return Negative
+}
+
+// jsonText returns a string as JSON that is safe to print.
+func jsonText(s string) string { return finding.Printable(string(artifact.AppendString(nil, s))) }

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/golden"
+	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/tracediff"
+)
+
+// traceFlags are the flags that say what counts in a trace.
+type traceFlags struct{ config golden.Config }
+
+func addTraceFlags(cmd *cobra.Command) *traceFlags {
+	fl := new(traceFlags)
+	cmd.Flags().BoolVar(&fl.config.Raw, "raw", false, "captures: RAW events count")
+	for _, c := range golden.Choices() {
+		cmd.Flags().StringVar(c.Value(&fl.config), c.Name, c.Usual, fmt.Sprintf("captures: %s: `%s|%s`", c.Meaning, c.Usual, c.Other))
+		cli.Complete(cmd, c.Name, c.Usual, c.Other)
+	}
+	return fl
+}
+
+// changed returns the name of a flag that was given, or "".
+func (fl *traceFlags) changed(cmd *cobra.Command) string {
+	if cmd.Flags().Changed("raw") {
+		return "raw"
+	}
+	for _, c := range golden.Choices() {
+		if cmd.Flags().Changed(c.Name) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// parse returns what the flags say.
+func (fl *traceFlags) parse() (tracediff.Settings, error) {
+	s, err := fl.config.Settings()
+	if err != nil {
+		err = fmt.Errorf("--%w", err)
+	}
+	return s, err
+}
+
+// isTraced reports whether diff takes path as a capture or several: a directory, or a file with
+// the name of a stream of events.
+func isTraced(path string) bool {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return true
+	}
+	return slices.Contains([]string{".sse", ".ndjson", ".jsonl"}, filepath.Ext(path))
+}
+
+// diffCaptures compares two captures, or two directories of captures.
+func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.Format) error {
+	s, err := fl.parse()
+	if err != nil {
+		return err
+	}
+	several := capture.IsSearchRoot(a)
+	if several != capture.IsSearchRoot(b) {
+		one, other := a, b
+		if several {
+			one, other = b, a
+		}
+		return fmt.Errorf("%s is one capture and %s a directory of captures; name two of the same kind", finding.Quote(one), finding.Quote(other))
+	}
+	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "diff", Several: several}
+	if !several {
+		return endTraces(cmd, t, compareTraces(cmd, t, b, func(p scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
+			return tracediff.Compare(cmd.Context(), tracediff.Trace{Path: a}, tracediff.Trace{Path: b, Progress: p}, s, each)
+		}))
+	}
+	inA, err := capturesByName(cmd.Context(), a)
+	if err != nil {
+		return err
+	}
+	inB, err := capturesByName(cmd.Context(), b)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Compact(slices.Sorted(join(maps.Keys(inA), maps.Keys(inB)))) {
+		x, hasA := inA[name]
+		y, hasB := inB[name]
+		if hasA && hasB {
+			err = compareTraces(cmd, t, y, func(p scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
+				return tracediff.Compare(cmd.Context(), tracediff.Trace{Path: x}, tracediff.Trace{Path: y, Name: name, Progress: p}, s, each)
+			})
+			if err != nil {
+				break
+			}
+			continue
+		}
+		dir := a
+		if hasA {
+			dir = b
+		}
+		lacks := finding.New(finding.TraceUnmatched, "%s has no capture %s", finding.Quote(dir), finding.Quote(name)).WithHint("capture it too")
+		t.Row(tracediff.Unmatched(name, x, y, !hasA, lacks))
+	}
+	return endTraces(cmd, t, err)
+}
+
+// join returns the elements of both sequences.
+func join(a, b func(func(string) bool)) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, seq := range []func(func(string) bool){a, b} {
+			for s := range seq {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// capturesByName returns the captures in a directory by their path in it.
+func capturesByName(ctx context.Context, dir string) (map[string]string, error) {
+	found, err := capture.Find(ctx, []string{dir})
+	if err != nil {
+		return nil, inputError(err)
+	}
+	all := map[string]string{}
+	for _, c := range found {
+		all[filepath.ToSlash(filepath.Join(c.RelDir, filepath.Base(c.Path)))] = c.Path
+	}
+	return all, nil
+}
+
+// compareTraces does one comparison and prints it. The error is that of the output, or says that
+// the command was interrupted.
+func compareTraces(cmd *cobra.Command, t *render.Traces, path string, compare func(scan.Progress, func(tracediff.Difference) error) (tracediff.Row, error)) error {
+	shown, progress := render.NewReadingProgress(cmd.ErrOrStderr(), path)
+	defer shown.End()
+	row, err := compare(progress, func(d tracediff.Difference) error {
+		shown.End()
+		if !t.Difference(d) {
+			return render.ErrOutput
+		}
+		return nil
+	})
+	if cause := interrupted(cmd); cause != nil {
+		return cause
+	}
+	if err == nil {
+		shown.End()
+		t.Row(row)
+	}
+	return err
+}
+
+// endTraces ends the output of comparisons that ended with err.
+func endTraces(cmd *cobra.Command, t *render.Traces, err error) error {
+	switch {
+	case errors.Is(err, render.ErrOutput):
+		return t.Close(nil) // which returns the error
+	case err != nil:
+		return t.Close(err)
+	}
+	return t.Close(t.End().Err())
+}
+
+// goldenFlags are the flags of compare about goldens.
+type goldenFlags struct {
+	dir, write, reason string
+	force              bool
+}
+
+func (fl *goldenFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&fl.dir, "golden", "", "compare event by event with the goldens in `DIR`")
+	cmd.Flags().StringVar(&fl.write, "write-golden", "", "write the goldens in `DIR` that differ, or that it does not have")
+	cmd.Flags().StringVar(&fl.reason, "reason", "", "with --write-golden: why they change, in one line of `TEXT` for DIR/CHANGES.md")
+	cmd.Flags().BoolVar(&fl.force, "force", false, "with --write-golden: write them even in CI")
+}
+
+// given reports whether goldens are compared or written. The error says which flags do not go
+// together.
+func (fl *goldenFlags) given(cmd *cobra.Command) (bool, error) {
+	flags := cmd.Flags()
+	reading, writing := flags.Changed("golden"), flags.Changed("write-golden")
+	for _, name := range []string{"golden", "write-golden"} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return false, fmt.Errorf("--%s is empty", name)
+		}
+	}
+	for _, name := range []string{"reason", "force"} {
+		if flags.Changed(name) && !writing {
+			return false, fmt.Errorf("--%s can only be used with --write-golden", name)
+		}
+	}
+	if !reading && !writing {
+		return false, nil
+	}
+	for _, name := range []string{"baseline", "write-baseline", "contract", "details", "fail-on"} {
+		if flags.Changed(name) {
+			return false, fmt.Errorf("--%s is about the contract, and goldens about every event; run compare twice", name)
+		}
+	}
+	switch {
+	case reading && writing:
+		return false, errors.New("give either --golden or --write-golden, not both")
+	case writing && !flags.Changed("reason"):
+		return false, errors.New("--write-golden needs --reason: say in one line why the goldens change")
+	case writing:
+		if err := golden.CheckReason(fl.reason); err != nil {
+			return false, fmt.Errorf("--reason: %w", err)
+		}
+		if ci := os.Getenv("CI"); ci != "" && ci != "false" && ci != "0" && !fl.force {
+			return false, errors.New("goldens are not written in CI (the environment has CI=" + finding.Escape(ci) + "): write them where you can read what changed and commit them; --force writes them anyway")
+		}
+	}
+	return true, nil
+}
+
+// run compares captures with goldens, or writes goldens.
+func (fl *goldenFlags) run(cmd *cobra.Command, paths []string, quiet bool, f *render.Format) error {
+	if err := golden.Check(paths); err != nil {
+		return err
+	}
+	dir, err := openGoldens(cmd, fl.dir+fl.write)
+	if err != nil {
+		return err
+	}
+	if fl.write != "" {
+		return writeGoldens(cmd, dir, paths, fl.reason, quiet, f)
+	}
+	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "compare", Golden: true, Several: true, Quiet: quiet}
+	return endTraces(cmd, t, compareGoldens(cmd, t, dir, paths, golden.Names(paths)))
+}
+
+// openGoldens opens a directory of goldens.
+func openGoldens(cmd *cobra.Command, path string) (*golden.Directory, error) {
+	dir, err := golden.Open(cmd.Context(), path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInput, err)
+	}
+	return dir, nil
+}
+
+// compareGoldens compares captures with their goldens. Goldens without a scenario are printed
+// too.
+func compareGoldens(cmd *cobra.Command, t *render.Traces, dir *golden.Directory, paths, scenarios []string) error {
+	for _, path := range paths {
+		if err := compareTraces(cmd, t, path, func(p scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
+			return dir.Compare(cmd.Context(), path, p, each)
+		}); err != nil {
+			return err
+		}
+	}
+	rest, err := dir.Rest(scenarios)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInput, err)
+	}
+	for _, row := range rest {
+		t.Row(row)
+	}
+	return nil
+}
+
+// writeGoldens writes the goldens of captures.
+func writeGoldens(cmd *cobra.Command, dir *golden.Directory, paths []string, reason string, quiet bool, f *render.Format) error {
+	if *f != render.Text && *f != render.JSON {
+		return fmt.Errorf("--write-golden prints text or JSON, not %s", *f)
+	}
+	p := newPrinter(cmd, f)
+	rows, err := dir.Write(cmd.Context(), paths, reason, time.Now(), func(path string, read func(scan.Progress)) {
+		cli.Reading(cmd, path, func(progress func(int64)) { read(progress) })
+	})
+	if err := interrupted(cmd); err != nil {
+		return p.Close(err)
+	}
+	if err != nil {
+		return p.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))
+	}
+	status := p.Goldens(rows, quiet)
+	if status != render.Done {
+		p.Note("no golden was written")
+	}
+	return p.Close(status.Err())
+}
