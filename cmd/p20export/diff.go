@@ -41,7 +41,8 @@ cannot notice may have any. An event is missing, added, changed or moved. --raw,
 is not evidence. A capture with something that is not an event is refused.
 
 Two directories of captures are compared capture by capture: those with the same
-name. Then only what differs is printed, and how many captures do.
+name. Then only what differs is printed, and how many captures do. --html FILE
+also writes a page with both in two columns.
 
 --format json prints one row, or for captures a row for each difference and then
 one with the verdict. In the row of artifacts, each difference has a pointer,

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/golden"
 	"github.com/p20export/p20export/project/scan"
@@ -22,10 +24,14 @@ import (
 )
 
 // traceFlags are the flags that say what counts in a trace.
-type traceFlags struct{ config golden.Config }
+type traceFlags struct {
+	config golden.Config
+	html   string
+}
 
 func addTraceFlags(cmd *cobra.Command) *traceFlags {
 	fl := new(traceFlags)
+	cmd.Flags().StringVar(&fl.html, "html", "", "captures: also write a page with both in two columns to `FILE`")
 	cmd.Flags().BoolVar(&fl.config.Raw, "raw", false, "captures: RAW events count")
 	for _, c := range golden.Choices() {
 		cmd.Flags().StringVar(c.Value(&fl.config), c.Name, c.Usual, fmt.Sprintf("captures: %s: `%s|%s`", c.Meaning, c.Usual, c.Other))
@@ -36,8 +42,10 @@ func addTraceFlags(cmd *cobra.Command) *traceFlags {
 
 // changed returns the name of a flag that was given, or "".
 func (fl *traceFlags) changed(cmd *cobra.Command) string {
-	if cmd.Flags().Changed("raw") {
-		return "raw"
+	for _, name := range []string{"html", "raw"} {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
 	}
 	for _, c := range golden.Choices() {
 		if cmd.Flags().Changed(c.Name) {
@@ -72,6 +80,7 @@ func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.For
 	if err != nil {
 		return err
 	}
+	s.Same = fl.html != ""
 	several := capture.IsSearchRoot(a)
 	if several != capture.IsSearchRoot(b) {
 		one, other := a, b
@@ -81,6 +90,14 @@ func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.For
 		return fmt.Errorf("%s is one capture and %s a directory of captures; name two of the same kind", finding.Quote(one), finding.Quote(other))
 	}
 	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "diff", Several: several}
+	if fl.html != "" {
+		if err := checkOutputFile("--html", fl.html); err != nil {
+			return err
+		}
+		if t.Page, err = report.NewTraces(build.Tool(), fl.html, []string{a, b}); err != nil {
+			return err
+		}
+	}
 	if !several {
 		return endTraces(cmd, t, compareTraces(cmd, t, b, func(p scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
 			return tracediff.Compare(cmd.Context(), tracediff.Trace{Path: a}, tracediff.Trace{Path: b, Progress: p}, s, each)
@@ -172,7 +189,14 @@ func endTraces(cmd *cobra.Command, t *render.Traces, err error) error {
 	case err != nil:
 		return t.Close(err)
 	}
-	return t.Close(t.End().Err())
+	status := t.End()
+	if t.Page != nil {
+		if err := t.Page.Write(cmd.Context()); err != nil {
+			return t.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))
+		}
+		t.Note("page written: %s", t.Page.Path())
+	}
+	return t.Close(status.Err())
 }
 
 // goldenFlags are the flags of compare about goldens.

@@ -107,6 +107,7 @@ func TestBrowserAxe(t *testing.T) {
 		{name: "without times", path: pageOf(t, captures+"/adk/backend-tool/response.sse")},
 		{name: "no run", path: pageOf(t, captures+"/adk/refused")},
 		{name: "index", path: pageOf(t, captures+"/adk/one-turn", captures+"/langgraph/one-turn", captures+"/adk/refused", captures+"/adk/model-error")},
+		{name: "traces", path: tracesFile(t, "../drift/captures/adk-0.4.0/backend-tool", captures+"/adk/backend-tool")},
 		{name: "hostile", path: pageOf(t, hostileCapture(t, false)), wide: true},
 	} {
 		for _, scheme := range []string{"light", "dark"} {

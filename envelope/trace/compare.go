@@ -28,6 +28,8 @@ const (
 	Changed Kind = "changed"
 	// Moved is a line that the second trace has in another place.
 	Moved Kind = "moved"
+	// Same is a line that both traces have. It is reported only if that is asked for.
+	Same Kind = "equal"
 )
 
 // A Difference is one difference of two traces.
@@ -52,11 +54,19 @@ type Change struct {
 // Compare keeps the lines.
 type Source func() (*Line, error)
 
+// A Comparison says how traces are compared.
+type Comparison struct {
+	// Exact says that every line has its place. Otherwise lines whose order a client cannot
+	// notice (T9) may appear in any order.
+	Exact bool
+	// Same says that lines that both traces have are reported too.
+	Same bool
+}
+
 // Compare compares two traces and passes each difference to report, in the order of the traces.
-// Lines whose order a client cannot notice (T9) may appear in any order, unless exact is set.
 // The error is that of a source or of report, or says that a line is not JSON.
-func Compare(a, b Source, exact bool, report func(*Difference) error) error {
-	c := comparison{sides: [2]side{{next: a}, {next: b}}, exact: exact, report: report, names: [2]map[string]string{{}, {}}}
+func Compare(a, b Source, how Comparison, report func(*Difference) error) error {
+	c := comparison{sides: [2]side{{next: a}, {next: b}}, Comparison: how, report: report, names: [2]map[string]string{{}, {}}}
 	for {
 		if err := c.fill(1); err != nil {
 			return err
@@ -67,6 +77,7 @@ func Compare(a, b Source, exact bool, report func(*Difference) error) error {
 		}
 		if len(x) > 0 && len(y) > 0 && c.equal(x[0], y[0]) {
 			c.bind(x[0], y[0])
+			c.same(x[0], y[0])
 			c.drop(1, 1)
 			continue
 		}
@@ -91,8 +102,8 @@ type side struct {
 }
 
 type comparison struct {
+	Comparison
 	sides   [2]side
-	exact   bool
 	report  func(*Difference) error
 	waiting []waiting
 	held    int // bytes of waiting
@@ -235,7 +246,7 @@ func (c *comparison) drop(a, b int) {
 // cannot notice its place, both are removed.
 func (c *comparison) reordered(i int) bool {
 	one, other := &c.sides[i], &c.sides[1-i]
-	if c.exact || len(one.lines) == 0 {
+	if c.Exact || len(one.lines) == 0 {
 		return false
 	}
 	first := one.lines[0]
@@ -249,6 +260,7 @@ func (c *comparison) reordered(i int) bool {
 				return false
 			}
 			c.bind(a, b)
+			c.same(a, b)
 			other.lines = slices.Delete(slices.Clone(other.lines), j, j+1)
 			one.lines = one.lines[1:]
 			one.bytes -= len(first.Text)
@@ -299,6 +311,15 @@ func (c *comparison) differ() error {
 	return nil
 }
 
+// same notes that both traces have a line.
+func (c *comparison) same(a, b *Line) {
+	if c.Same {
+		d := &Difference{Kind: Same, A: a, B: b}
+		c.waiting = append(c.waiting, waiting{d, c.done})
+		c.held += d.bytes()
+	}
+}
+
 // add notes a difference. A line that is missing here and added there was moved.
 func (c *comparison) add(d *Difference) {
 	for i, w := range c.waiting {
@@ -334,7 +355,7 @@ func (d *Difference) bytes() (n int) {
 
 // flush reports the differences that are further back than a number of lines.
 func (c *comparison) flush(back int) error {
-	for len(c.waiting) > 0 && (back == 0 || c.waiting[0].at < c.done-back || len(c.waiting) > 4*Window || c.held > windowBytes) {
+	for len(c.waiting) > 0 && (back == 0 || c.waiting[0].Kind == Same || c.waiting[0].at < c.done-back || len(c.waiting) > 4*Window || c.held > windowBytes) {
 		if err := c.report(c.waiting[0].Difference); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func source(t testing.TB, events ...string) trace.Source {
 // differences returns the differences of two streams as text.
 func differences(t testing.TB, exact bool, a, b []string) (list []string) {
 	t.Helper()
-	err := trace.Compare(source(t, a...), source(t, b...), exact, func(d *trace.Difference) error {
+	err := trace.Compare(source(t, a...), source(t, b...), trace.Comparison{Exact: exact}, func(d *trace.Difference) error {
 		switch d.Kind {
 		case trace.Missing:
 			list = append(list, fmt.Sprintf("- %d %s", d.A.First.Index, d.A.Text))

@@ -23,8 +23,7 @@ const Equal project.Verdict = "equal"
 // Settings say what counts.
 type Settings struct {
 	trace.Options
-	// Exact says that the order of all events counts.
-	Exact bool
+	trace.Comparison
 }
 
 // Missing is the verdict on a capture or a golden that is not there.
@@ -130,8 +129,10 @@ func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) 
 	}
 	out := row(Equal)
 	var reported error
-	_ = trace.Compare(sides[0].lines(ctx), sides[1].lines(ctx), s.Exact, func(d *trace.Difference) error {
-		out.Verdict = project.Differs
+	_ = trace.Compare(sides[0].lines(ctx), sides[1].lines(ctx), s.Comparison, func(d *trace.Difference) error {
+		if d.Kind != trace.Same {
+			out.Verdict = project.Differs
+		}
 		out.count(d.Kind)
 		reported = each(differenceOf(out.Name, d))
 		return reported

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/cmd/p20export/internal/render/document"
+	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
@@ -28,6 +29,8 @@ type Traces struct {
 	Several bool
 	// Quiet reduces the text to the number.
 	Quiet bool
+	// Page, if not nil, gets the differences too.
+	Page *report.Traces
 	// Temporary says that the captures will be deleted, so that their paths are not shown.
 	Temporary bool
 
@@ -43,7 +46,12 @@ const maxTraceFindings = 1000
 
 // Difference prints one difference. It reports whether the output could be written.
 func (t *Traces) Difference(d tracediff.Difference) bool {
+	if t.Page != nil {
+		t.Page.Add(d)
+	}
 	switch {
+	case d.Kind == trace.Same:
+		return true
 	case t.format == JSON:
 		t.json(d)
 	case t.format != Text:
@@ -153,6 +161,9 @@ func (t *Traces) Row(row tracediff.Row) {
 	t.tally.Add(row.Verdict)
 	if t.Temporary {
 		row.B.Capture = row.Name
+	}
+	if t.Page != nil {
+		t.Page.End(row)
 	}
 	switch t.format {
 	case Text:
