@@ -196,6 +196,14 @@ func TestAction(t *testing.T) {
 	contains(t, r.summary, "### p20export discover ", "qualif")
 	r = run(map[string]string{"command": "compare", "target": one, "baseline": filepath.Join(root(t), "packaging", "testdata", "baseline.json")})
 	contains(t, r.summary, "### p20export compare ")
+	golden := filepath.Join(t.TempDir(), "golden")
+	r = run(map[string]string{"command": "compare", "target": one, "golden": golden})
+	contains(t, r.summary, "there is no golden ")
+	testkit.Write(t, filepath.Join(golden, "one-turn.trace.jsonl"), traceOfOneTurn(t))
+	r = run(map[string]string{"command": "compare", "target": one, "golden": golden})
+	contains(t, r.summary, "### p20export compare passed", "1 scenario: 1 equal")
+	r = run(map[string]string{"command": "discover", "target": agent(t), "golden": golden})
+	contains(t, r.summary, "there is no golden ")
 
 	// What is not as it should be is said, and nothing is installed.
 	for want, inputs := range map[string]map[string]string{
@@ -217,6 +225,17 @@ func TestAction(t *testing.T) {
 			t.Errorf("want %q: %+v", want, r)
 		}
 	}
+}
+
+// traceOfOneTurn returns the golden of a capture, which docs/traces.md shows.
+func traceOfOneTurn(t *testing.T) []byte {
+	t.Helper()
+	_, after, _ := strings.Cut(string(testkit.Read(t, "../docs/traces.md")), "in normal form:\n\n```\n")
+	lines, _, ok := strings.Cut(after, "```")
+	if !ok {
+		t.Fatal("docs/traces.md shows no trace")
+	}
+	return []byte(lines)
 }
 
 // released returns a repository whose tag v0 is HEAD with the checksum of the release, as

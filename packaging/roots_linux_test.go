@@ -40,7 +40,7 @@ var starts = []struct {
 	reader
 	want []string
 }{
-	{"maintainer", python, []string{"baseline written: baseline.json", "exact "}},
+	{"maintainer", python, []string{"written ", "scenarios: ", " equal\n"}},
 	{"evidence", python, []string{"frozen ", "verified ", "accepted ", "written ", "verified "}},
 	{"operator", debian, []string{"ready", "accepted ", "whole "}},
 	{"python", python, []string{"accepted "}},

@@ -11,8 +11,8 @@
 #   summary.md        the verdict, for people
 #
 # P20EXPORT_COMMAND is lint, discover or compare, P20EXPORT_TARGET a URL, or paths of captures, one
-# in each line. P20EXPORT_INPUT, P20EXPORT_BASELINE and P20EXPORT_ARGS (flags, one in each line, with
-# their values after =) are optional. A response may take five minutes and have 1 GiB, unless
+# in each line. P20EXPORT_INPUT, P20EXPORT_BASELINE, P20EXPORT_GOLDEN (a directory) and P20EXPORT_ARGS
+# (flags, one in each line, with their values after =) are optional. A response may take five minutes and have 1 GiB, unless
 # --timeout and --max-bytes say otherwise. The exit status is that of the command, or 3 if the
 # results could not be written.
 set -euo pipefail # runs in bash 3.2, too
@@ -74,12 +74,12 @@ discover)
     echo "p20export: discover needs one target, which is a URL" >&2
     exit 2
   fi
-  command discover "${limits[@]}" -o "$directory/captures" ${args[@]+"${args[@]}"} -- "${targets[0]}"
+  command discover "${limits[@]}" ${P20EXPORT_GOLDEN:+--golden "$P20EXPORT_GOLDEN"} -o "$directory/captures" ${args[@]+"${args[@]}"} -- "${targets[0]}"
   captures=("$directory/captures")
   again=(lint)
   ;;
 compare)
-  again=(compare ${P20EXPORT_BASELINE:+--baseline "$P20EXPORT_BASELINE"} ${args[@]+"${args[@]}"})
+  again=(compare ${P20EXPORT_BASELINE:+--baseline "$P20EXPORT_BASELINE"} ${P20EXPORT_GOLDEN:+--golden "$P20EXPORT_GOLDEN"} ${args[@]+"${args[@]}"})
   command "${again[@]}" -- "${captures[@]}"
   ;;
 *)
