@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"slices"
+	"strconv"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -113,53 +114,28 @@ type comparison struct {
 	names [2]map[string]string
 }
 
-// nextName returns where the next name in the text of a line begins and ends: a whole string
-// that is a role and a number. If there is none, start is -1.
-func nextName(text []byte, from int) (start, end int) {
-	for i := from; ; {
-		quote := bytes.IndexByte(text[i:], '"')
-		if quote < 0 {
-			return -1, -1
-		}
-		i += quote + 1
-		if n := nameLength(text[i:]); n > 0 && i >= 2 && text[i-2] != '\\' {
-			return i, i + n
-		}
-	}
-}
-
-// nameLength returns the length of the name that a string with this text after its quote is,
-// or 0.
-func nameLength(text []byte) int {
-	for r := roleThread; r < roles; r++ {
-		rest, ok := bytes.CutPrefix(text, []byte(r.String()))
-		if !ok || len(rest) < 2 || rest[0] != '-' {
-			continue
-		}
-		n := 1
-		for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
-			n++
-		}
-		if n > 1 && n < len(rest) && rest[n] == '"' {
-			return len(text) - len(rest) + n
-		}
-	}
-	return 0
-}
-
-// prepare divides the text of a line into its skeleton and names.
+// prepare divides the text of a line into its skeleton and names. The skeleton has the role of
+// each name, and which of them are the same.
 func prepare(l *Line) {
-	hash := sha256.New()
+	skeleton := make([]byte, 0, len(l.Text))
+	index := map[string]int{}
 	end := 0
-	for start, stop := nextName(l.Text, 0); start >= 0; start, stop = nextName(l.Text, stop) {
-		name := l.Text[start:stop]
-		role := start + bytes.LastIndexByte(name, '-') + 1
-		hash.Write(l.Text[end:role]) // the role counts
-		l.names = append(l.names, string(name))
-		end = stop
+	for from, to := range namesIn(l.Text) {
+		name := l.Text[from:to]
+		skeleton = append(skeleton, l.Text[end:from]...)
+		skeleton = append(skeleton, name[:bytes.LastIndexByte(name, '-')+1]...)
+		i, ok := index[string(name)]
+		if !ok {
+			i = len(l.names)
+			l.names = append(l.names, string(name))
+			index[l.names[i]] = i
+		}
+		skeleton = strconv.AppendInt(skeleton, int64(i), 10)
+		end = to
 	}
-	hash.Write(l.Text[end:])
-	l.skeleton = string(hash.Sum(nil)[:16])
+	skeleton = append(skeleton, l.Text[end:]...)
+	sum := sha256.Sum256(skeleton)
+	l.skeleton = string(sum[:16])
 }
 
 // equal reports whether a line of the first trace and one of the second have the same values,
@@ -190,19 +166,6 @@ func (c *comparison) bind(a, b *Line) {
 			c.names[0][x], c.names[1][y] = y, x
 		}
 	}
-}
-
-// translated returns the text of a line of the second trace with the names of the first one.
-func (c *comparison) translated(b *Line) []byte {
-	var out []byte
-	end := 0
-	for start, stop := nextName(b.Text, 0); start >= 0; start, stop = nextName(b.Text, stop) {
-		if to, ok := c.names[1][string(b.Text[start:stop])]; ok {
-			out = append(append(out, b.Text[end:start]...), to...)
-			end = stop
-		}
-	}
-	return append(out, b.Text[end:]...)
 }
 
 // waiting is a difference that could become a move.
@@ -275,7 +238,7 @@ func (c *comparison) reordered(i int) bool {
 // differ reports what differs up to the next lines that are equal.
 func (c *comparison) differ() error {
 	x, y := c.sides[0].lines, c.sides[1].lines
-	steps := c.align(x, y)
+	steps := alignment(len(x), len(y), func(i, j int) int32 { return c.similar(x[i], y[j]) })
 	// Near the end of a window, the lines that follow could change the result.
 	limit := len(steps)
 	if !c.sides[0].ended || !c.sides[1].ended {
@@ -289,19 +252,16 @@ func (c *comparison) differ() error {
 		var d *Difference
 		switch s {
 		case both:
-			if x[i].skeleton == y[j].skeleton || x[i].subject == y[j].subject {
-				c.bind(x[i], y[j])
-			}
-			list, err := changes(x[i].Text, c.translated(y[j]))
+			list, err := c.changes(x[i], y[j])
 			if err != nil {
 				return err
 			}
 			d = &Difference{Kind: Changed, A: x[i], B: y[j], Changes: list}
 			i, j = i+1, j+1
-		case first:
+		case onlyA:
 			d = &Difference{Kind: Missing, A: x[i]}
 			i++
-		case second:
+		case onlyB:
 			d = &Difference{Kind: Added, B: y[j]}
 			j++
 		}
@@ -363,51 +323,6 @@ func (c *comparison) flush(back int) error {
 		c.waiting = c.waiting[1:]
 	}
 	return nil
-}
-
-// A step of an alignment takes a line of one trace, or of both.
-type step byte
-
-const (
-	both step = iota
-	first
-	second
-)
-
-// align returns how two lists of lines belong together: the alignment with the most lines that
-// are equal, and else about the same thing (Needleman and Wunsch 1970).
-func (c *comparison) align(x, y []*Line) []step {
-	width := len(y) + 1
-	best := make([]int32, (len(x)+1)*width) // of the lines from i and j on
-	for i := len(x) - 1; i >= 0; i-- {
-		for j := len(y) - 1; j >= 0; j-- {
-			score := max(best[(i+1)*width+j], best[i*width+j+1])
-			if s := c.similar(x[i], y[j]); s > 0 {
-				score = max(score, s+best[(i+1)*width+j+1])
-			}
-			best[i*width+j] = score
-		}
-	}
-	var steps []step
-	for i, j := 0, 0; i < len(x) || j < len(y); {
-		switch {
-		case i == len(x):
-			steps, j = append(steps, second), j+1
-		case j == len(y):
-			steps, i = append(steps, first), i+1
-		default:
-			here, s := best[i*width+j], c.similar(x[i], y[j])
-			switch {
-			case s > 0 && here == s+best[(i+1)*width+j+1]:
-				steps, i, j = append(steps, both), i+1, j+1
-			case here == best[(i+1)*width+j]:
-				steps, i = append(steps, first), i+1
-			default:
-				steps, j = append(steps, second), j+1
-			}
-		}
-	}
-	return steps
 }
 
 // similar returns how much two lines are alike: 0 if they are about different things.

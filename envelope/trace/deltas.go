@@ -120,7 +120,7 @@ func (n *Normalizer) pass(j *joined) error {
 	case j.has && n.options.Shape:
 		j.value.Set("delta", shape(len(j.text) > 0))
 	case j.has:
-		j.value.Set("delta", literal(string(j.text)))
+		j.value.Set("delta", n.names.text(string(j.text)))
 	}
 	n.matchers.apply(j.eventType, j.value, &n.names)
 	return n.line(j.eventType, j.value, j.first, j.last)

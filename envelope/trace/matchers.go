@@ -142,7 +142,7 @@ func (m matcher) replace(v jsonvalue.Value, names *names) jsonvalue.Value {
 		return "(number)"
 	case m.is == Time && (number || text && IsTime(s)):
 		return "(time)"
-	case m.is == ID && text && names != nil && (names.found != nil || !likeName().MatchString(s)):
+	case m.is == ID && text && names != nil && (names.found != nil || roleIn(s) == 0):
 		return names.name(roleID, s)
 	}
 	return v

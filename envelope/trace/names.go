@@ -2,10 +2,9 @@ package trace
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
@@ -140,27 +139,67 @@ func (n *names) name(r role, id string) string {
 	return name
 }
 
-// likeName matches strings that could be taken for a name.
-var likeName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^=*(thread|run|message|call|subagent|interrupt|id)-[0-9]+$`)
-})
-
-// free returns what stands for a string that need not be an id: the name of the id, or else
-// the string. A string that looks like a name gets a prefix.
+// free returns what stands for a string that can be an id: its name, or else what stands for the
+// text.
 func (n *names) free(s string) string {
 	if r := n.known.roles[s]; r != 0 {
 		return n.name(r, s)
 	}
-	return literal(s)
+	return n.text(s)
 }
 
 // literal returns what stands for a string that is no id. One that looks like a name gets a
-// prefix, so that every string of a line that looks like a name is one.
+// prefix, and so does a part between quotes that does.
 func literal(s string) string {
-	if likeName().MatchString(s) {
+	if likeName(s) {
 		return "=" + s
 	}
-	return s
+	return quotedNames(s, func(name string) string { return "=" + name })
+}
+
+// text returns what stands for a text. If it is a JSON object or array, the strings in it that
+// equal ids are replaced.
+func (n *names) text(s string) string {
+	if n.found != nil || !isJSON(s) {
+		return literal(s)
+	}
+	var b strings.Builder
+	done := 0
+	for i := strings.IndexByte(s, '"'); i >= 0; {
+		end := i + 1
+		for s[end] != '"' {
+			if s[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		content := s[i+1 : end]
+		switch {
+		case n.known.roles[content] != 0:
+			b.WriteString(s[done:i+1] + n.name(0, content))
+			done = end
+		case roleIn(strings.TrimLeft(content, "=")) != 0:
+			b.WriteString(s[done:i+1] + "=" + content)
+			done = end
+		}
+		next := strings.IndexByte(s[end+1:], '"')
+		if next < 0 {
+			break
+		}
+		i = end + 1 + next
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// isJSON reports whether a text is a JSON object or array with strings.
+func isJSON(s string) bool {
+	t := strings.TrimLeft(s, " \t\r\n")
+	if t == "" || t[0] != '{' && t[0] != '[' || !strings.Contains(t, `"`) {
+		return false
+	}
+	_, err := parse([]byte(s))
+	return err == nil
 }
 
 // idOf returns the role of the ids in a member of an event or of an object within one, or 0.
@@ -221,7 +260,7 @@ func (n *names) object(o *jsonvalue.Object, own role) {
 			o.Set(name, n.anywhere(v))
 		default:
 			if s, text := v.(string); text && isText(name) {
-				o.Set(name, literal(s))
+				o.Set(name, n.text(s))
 			} else {
 				o.Set(name, n.anywhere(v))
 			}

@@ -142,6 +142,7 @@ func TestSame(t *testing.T) {
 		}
 		for id := range ids {
 			text = strings.ReplaceAll(text, `"`+id+`"`, `"other `+id[1:]+`"`)
+			text = strings.ReplaceAll(text, `\"`+id+`\"`, `\"other `+id[1:]+`\"`) // in JSON text
 			renamed++
 		}
 		if len(events) > 0 {

@@ -1,0 +1,125 @@
+package trace
+
+import (
+	"bytes"
+	"iter"
+	"strings"
+)
+
+// Every string of a line that looks like a name is one. So is every token that does of a string
+// that begins with "/", which is a JSON Pointer in a patch, and every part that does between
+// quotes in a string, which is a string of JSON text. What is no name and would look like one has
+// a prefix (T2).
+
+// roleIn returns the role of a name, and 0 if s does not look like one.
+func roleIn(s string) role {
+	at := strings.LastIndexByte(s, '-')
+	if at < 0 || at+1 == len(s) || strings.Trim(s[at+1:], "0123456789") != "" {
+		return 0
+	}
+	for r := roleThread; r < roles; r++ {
+		if r.String() == s[:at] {
+			return r
+		}
+	}
+	return 0
+}
+
+// likeName reports whether a string could be taken for a name, or for a pointer with one.
+func likeName(s string) bool {
+	s = strings.TrimLeft(s, "=")
+	if !strings.HasPrefix(s, "/") {
+		return roleIn(s) != 0
+	}
+	for token := range strings.SplitSeq(s[1:], "/") {
+		if roleIn(token) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted returns the length of a name between quotes at the beginning of s, with the quotes, or
+// 0. The name may have prefixes.
+func quoted(s string) int {
+	end := strings.IndexByte(s[1:], '"') + 1
+	if end == 0 || roleIn(strings.TrimLeft(s[1:end], "=")) == 0 {
+		return 0
+	}
+	return end + 1
+}
+
+// quotedNames returns a text with what each name between quotes in it is replaced by.
+func quotedNames(s string, replace func(name string) string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; ; {
+		at := strings.IndexByte(s[i:], '"')
+		if at < 0 {
+			break
+		}
+		i += at
+		n := quoted(s[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		b.WriteString(s[done : i+1])
+		b.WriteString(replace(s[i+1 : i+n-1]))
+		i += n - 1 // the quote can begin another one
+		done = i
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// namesIn yields the place of each name in the text of a line.
+func namesIn(text []byte) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for i, strings := 0, 0; ; strings++ {
+			quote := bytes.IndexByte(text[i:], '"')
+			if quote < 0 {
+				return
+			}
+			start := i + quote + 1
+			end, inner := start, 0 // inner is after the last quote in the string
+			for text[end] != '"' {
+				if text[end] != '\\' {
+					end++
+					continue
+				}
+				if text[end+1] == '"' {
+					if inner > 0 && roleIn(string(text[inner:end])) != 0 && !yield(inner, end) {
+						return
+					}
+					inner = end + 2
+				}
+				end += 2
+			}
+			i = end + 1
+			if strings < 2 || start == end { // the type of the event
+				continue
+			}
+			if text[start] != '/' {
+				if roleIn(string(text[start:end])) != 0 && !yield(start, end) {
+					return
+				}
+				continue
+			}
+			for start < end {
+				start++
+				to := end
+				if slash := bytes.IndexByte(text[start:end], '/'); slash >= 0 {
+					to = start + slash
+				}
+				if roleIn(string(text[start:to])) != 0 && !yield(start, to) {
+					return
+				}
+				start = to
+			}
+		}
+	}
+}
