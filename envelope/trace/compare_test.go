@@ -139,6 +139,29 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// A line in which two ids became one differs, and one with ids in pointers that correspond does
+// not.
+func TestCompareNamesOfLine(t *testing.T) {
+	t.Parallel()
+	snapshot := func(a, b string) []string {
+		return []string{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"` + a + `","role":"user"},{"id":"` + b + `","role":"user"}]}`}
+	}
+	if got := differences(t, false, snapshot("a", "b"), snapshot("a", "a")); len(got) != 1 {
+		t.Errorf("two ids that become one: %q", got)
+	}
+	message := []string{`{"type":"TEXT_MESSAGE_START","messageId":"x"}`}
+	patches := []string{
+		`{"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}`,
+		`{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/of/m"}]}`,
+		`{"type":"STATE_SNAPSHOT","snapshot":{"of":{"m":1}}}`,
+		`{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/of/m"}]}`,
+	}
+	want := []string{`- 0 {"type":"TEXT_MESSAGE_START","messageId":"message-1"}`}
+	if diff := cmp.Diff(want, differences(t, false, append(message, patches...), patches)); diff != "" {
+		t.Errorf("ids in pointers after a message that is missing: %s", diff)
+	}
+}
+
 // The order within a message counts under whatever names the traces have for it.
 func TestCompareOrderAfterMissing(t *testing.T) {
 	t.Parallel()

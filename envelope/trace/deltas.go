@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // deltas has the deltas that wait for the end of their text, by what they belong to: a message,
-// a call, or a chunk or thought without an id.
+// a call, or "" for what is loose.
 type deltas struct {
 	waiting map[string]*joined
 	begun   int     // texts so far
@@ -38,14 +39,13 @@ func (n *Normalizer) delta(e *envelope.Event, id string) error {
 	k := n.keysOf(e, id)
 	if j := n.open.last; j != nil && k.only && j.eventType == e.Type && bytes.Equal(j.id, e.Raw(k.id)) {
 		// Nearly all events are of this form.
-		if text, valid := strictjson.AppendUnquoted(j.text, e.Raw(k.delta)); valid {
-			j.text, j.last = text, e.Ref()
-			return nil
-		}
+		j.text, _ = strictjson.AppendUnquoted(j.text, e.Raw(k.delta))
+		j.last = e.Ref()
+		return nil
 	}
 	v, has := e.Get("delta")
-	text, valid := v.Text()
-	if n.options.Deltas || has && (v.Kind != envelope.StringValue || !valid) {
+	text, _ := v.Text() // can be half a surrogate pair
+	if n.options.Deltas || v.Kind != envelope.StringValue && (has || !isChunk(e.Type)) {
 		value := n.value(e)
 		if err := n.flushOf(value); err != nil {
 			return err
@@ -58,8 +58,13 @@ func (n *Normalizer) delta(e *envelope.Event, id string) error {
 	value := n.value(e)
 	value.Delete("delta")
 	of := ""
-	if id != "" {
+	if !loose(e.Type, value) {
 		of = nameOf(value, id)
+		if j := n.open.waiting[""]; j != nil {
+			if err := n.pass(j); err != nil {
+				return err
+			}
+		}
 	}
 	rest := string(jsonvalue.Append(nil, canonical(value)))
 	j := n.open.waiting[of]
@@ -68,6 +73,11 @@ func (n *Normalizer) delta(e *envelope.Event, id string) error {
 			return err
 		}
 		j = nil
+	}
+	if j == nil && of == "" {
+		if err := n.flush(); err != nil {
+			return err
+		}
 	}
 	if j == nil {
 		j = &joined{eventType: e.Type, of: of, rest: rest, value: value, first: e.Ref(), order: n.open.begun}
@@ -110,17 +120,35 @@ func (n *Normalizer) keysOf(e *envelope.Event, id string) *deltaKeys {
 	return k
 }
 
+// loose reports whether a delta goes on with whatever text is open: a chunk or a thought without
+// an id, or a chunk of a call without the name of the tool.
+func loose(eventType string, value *jsonvalue.Object) bool {
+	switch eventType {
+	case eventnames.ToolCallChunk:
+		return nameOf(value, "toolCallId") == "" || nameOf(value, "toolCallName") == ""
+	case eventnames.TextMessageChunk, eventnames.ReasoningMessageChunk:
+		return nameOf(value, "messageId") == ""
+	}
+	return eventType == eventnames.ThinkingTextMessageContent
+}
+
 // pass passes on deltas as one line.
 func (n *Normalizer) pass(j *joined) error {
 	delete(n.open.waiting, j.of)
 	if n.open.last == j {
 		n.open.last = nil
 	}
+	if isChunk(j.eventType) {
+		if err := n.flushChunks(j.order); err != nil {
+			return err
+		}
+	}
+	text, _ := strictjson.JoinSurrogates(string(j.text))
 	switch {
 	case j.has && n.options.Shape:
 		j.value.Set("delta", shape(len(j.text) > 0))
 	case j.has:
-		j.value.Set("delta", n.names.text(string(j.text)))
+		j.value.Set("delta", n.names.text(text))
 	}
 	n.matchers.apply(j.eventType, j.value, &n.names)
 	return n.line(j.eventType, j.value, j.first, j.last)
@@ -135,13 +163,32 @@ func shape(present bool) string {
 }
 
 // flush passes on all deltas, in the order in which they began.
-func (n *Normalizer) flush() error {
+func (n *Normalizer) flush() error { return n.flushFunc(func(*joined) bool { return true }) }
+
+// flushChunks passes on the texts of chunks that began before others. A client notices in which
+// order they begin.
+func (n *Normalizer) flushChunks(before int) error {
+	return n.flushFunc(func(j *joined) bool { return isChunk(j.eventType) && j.order < before })
+}
+
+func (n *Normalizer) flushFunc(which func(*joined) bool) error {
 	for _, j := range slices.SortedFunc(maps.Values(n.open.waiting), func(a, b *joined) int { return a.order - b.order }) {
-		if err := n.pass(j); err != nil {
-			return err
+		if n.open.waiting[j.of] == j && which(j) {
+			if err := n.pass(j); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// isChunk reports whether events of a type begin a text, go on with it, or both.
+func isChunk(eventType string) bool {
+	switch eventType {
+	case eventnames.TextMessageChunk, eventnames.ToolCallChunk, eventnames.ReasoningMessageChunk:
+		return true
+	}
+	return false
 }
 
 // flushOf passes on the deltas of what an event names, and those without an id, which end with
@@ -157,9 +204,12 @@ func (n *Normalizer) flushOf(value *jsonvalue.Object) error {
 	return nil
 }
 
-// nameOf returns the name in a member, or "".
+// nameOf returns the name in a member, " " for an empty id, or "" if there is none.
 func nameOf(value *jsonvalue.Object, member string) string {
 	v, _ := value.Get(member)
-	s, _ := v.(string)
+	s, ok := v.(string)
+	if ok && s == "" {
+		return " "
+	}
 	return s
 }

@@ -62,7 +62,7 @@ func (m Matcher) Check() error {
 func tokens(p string) []string {
 	list := strings.Split(p, "/")[1:]
 	for i, t := range list {
-		list[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+		list[i] = unescape(t)
 	}
 	return list
 }

@@ -118,8 +118,11 @@ type names struct {
 }
 
 // name returns the name of an id. If it has none, it gets one, by the role in which the stream
-// first has it.
+// first has it. An empty id gets none: clients read some of them as if they were not there.
 func (n *names) name(r role, id string) string {
+	if id == "" {
+		return ""
+	}
 	if n.found != nil {
 		n.found(r, id)
 		return id
@@ -258,7 +261,17 @@ func (n *names) object(o *jsonvalue.Object, own role) {
 				continue
 			}
 			o.Set(name, n.anywhere(v))
+		case "delta", "patch":
+			if ops, ok := v.(*jsonvalue.Array); ok {
+				n.operations(ops)
+				continue
+			}
+			fallthrough
 		default:
+			if key := literal(name); key != name && n.found == nil {
+				o.Delete(name)
+				name = key
+			}
 			if s, text := v.(string); text && isText(name) {
 				o.Set(name, n.text(s))
 			} else {

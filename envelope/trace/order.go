@@ -27,16 +27,16 @@ func orderOf(eventType string, value *jsonvalue.Object) order {
 	}
 	switch eventType {
 	case eventnames.TextMessageContent, eventnames.TextMessageEnd, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageEnd, eventnames.ToolCallArgs, eventnames.ToolCallEnd:
+		o.barrier = o.of == "" // malformed
 	case eventnames.StateSnapshot, eventnames.StateDelta:
 		o.state = true
 	case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
 		o.barrier = true
 	case eventnames.Custom, eventnames.Meta, eventnames.Raw:
 		o.conversation, o.state = true, true
-	case eventnames.ReasoningEncryptedValue:
-		o.of, o.conversation = nameOf(value, "entityId"), false
 	default:
 		o.conversation = true
+		o.barrier = loose(eventType, value)
 	}
 	return o
 }

@@ -25,6 +25,10 @@ func newState() document { return document{snapshot: eventnames.StateSnapshot, m
 // set makes the document a value, and reports whether that changes what counts of it. A value
 // that is too large is not kept.
 func (n *Normalizer) set(d *document, v envelope.Value) bool {
+	if len(v.Raw) == 0 { // the event has none
+		d.known = false
+		return true
+	}
 	if d.known && jsonvalue.Equal(n.matched(d, nil, d.doc.Value()), n.matched(d, nil, jsonvalue.Parse(v))) {
 		return false
 	}
@@ -49,7 +53,7 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 		return true
 	}
 	list := new(jsonvalue.Array)
-	n.difference(list, n.pointer(root), before, n.matched(d, root, at(d.doc.Value(), root)))
+	n.difference(list, n.pointer(d.doc.Value(), root), before, n.matched(d, root, at(d.doc.Value(), root)))
 	value.Set(member, list)
 	return list.Len() > 0
 }
@@ -108,10 +112,15 @@ func at(v jsonvalue.Value, tokens []string) jsonvalue.Value {
 	return v
 }
 
-// pointer returns a pointer with names in the place of ids.
-func (n *Normalizer) pointer(tokens []string) (p finding.Pointer) {
+// pointer returns a pointer into a value, with names in the place of ids.
+func (n *Normalizer) pointer(in jsonvalue.Value, tokens []string) (p finding.Pointer) {
 	for _, t := range tokens {
-		p = n.member(p, t)
+		if _, element := in.(*jsonvalue.Array); element {
+			p += finding.Pointer("/" + t)
+		} else {
+			p = n.member(p, t)
+		}
+		in = at(in, []string{t})
 	}
 	return p
 }
@@ -120,6 +129,39 @@ func (n *Normalizer) pointer(tokens []string) (p finding.Pointer) {
 // Pointer.Name, it keeps halves of surrogate pairs, so that different names stay different.
 func (n *Normalizer) member(p finding.Pointer, name string) finding.Pointer {
 	return p + "/" + finding.Pointer(strings.NewReplacer("~", "~0", "/", "~1").Replace(n.names.free(name)))
+}
+
+// operations puts names in the place of ids in a patch that stays as it is, but for what can be
+// the index of an element.
+func (n *names) operations(ops *jsonvalue.Array) {
+	for i, op := range ops.All {
+		o, ok := op.(*jsonvalue.Object)
+		if n.found != nil || !ok {
+			ops.Set(i, n.anywhere(op))
+			continue
+		}
+		for _, name := range sorted(o) {
+			v, _ := o.Get(name)
+			s, text := v.(string)
+			if !text || name != "path" && name != "from" || !strings.HasPrefix(s, "/") {
+				o.Set(name, n.anywhere(v))
+				continue
+			}
+			tokens := strings.Split(s, "/")
+			for i, t := range tokens {
+				index := strings.Trim(t, "0123456789") == ""
+				if id := unescape(t); !index && n.known.roles[id] != 0 || likeName(t) {
+					tokens[i] = n.free(id)
+				}
+			}
+			o.Set(name, strings.Join(tokens, "/"))
+		}
+	}
+}
+
+// unescape returns the name of a member in a token of a pointer.
+func unescape(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
 // difference adds the operations to list that make a value another one. They depend only on

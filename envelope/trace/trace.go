@@ -97,10 +97,11 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 		return n.delta(e, "toolCallId")
 	case eventnames.ThinkingTextMessageContent:
 		return n.delta(e, "")
-	case eventnames.RunStarted:
-		n.state, n.activities = newState(), nil
+	case eventnames.RunStarted, eventnames.RunFinished, eventnames.RunError:
+		n.state = newState()
 		fallthrough
-	case eventnames.RunFinished, eventnames.RunError, eventnames.MessagesSnapshot:
+	case eventnames.MessagesSnapshot:
+		n.activities = nil // a snapshot can have some
 		// A client can notice how far every message is.
 		if err := n.flush(); err != nil {
 			return err
@@ -109,6 +110,11 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 	value := n.value(e)
 	if err := n.flushOf(value); err != nil {
 		return err
+	}
+	if orderOf(e.Type, value).conversation {
+		if err := n.flushChunks(n.open.begun); err != nil {
+			return err
+		}
 	}
 	switch e.Type {
 	case eventnames.StateSnapshot:
@@ -122,7 +128,9 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 		}
 	case eventnames.ActivitySnapshot:
 		v, _ := e.Get("content")
-		n.set(n.activity(nameOf(value, "messageId")), v)
+		if replace, _ := e.Get("replace"); replace.Kind != envelope.FalseValue { // otherwise an activity stays, if there is one
+			n.set(n.activity(nameOf(value, "messageId")), v)
+		}
 	case eventnames.ActivityDelta:
 		if !n.patch(n.activity(nameOf(value, "messageId")), e, value, "patch") {
 			return nil
