@@ -112,14 +112,7 @@ func captured(t testing.TB) map[string][]string {
 	}
 	all := map[string][]string{}
 	for _, path := range paths {
-		var events []string
-		for line := range strings.Lines(string(testkit.Read(t, path))) {
-			text, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data:")
-			if _, err := envelope.ReadEvent([]byte(strings.TrimSpace(text))); ok && err == nil {
-				events = append(events, strings.TrimSpace(text))
-			}
-		}
-		all[filepath.Dir(path)] = events
+		all[filepath.Dir(path)] = eventsIn(testkit.Read(t, path))
 	}
 	return all
 }
