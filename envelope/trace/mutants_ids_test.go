@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"encoding/json"
 	"math/big"
 	"slices"
 	"strconv"
@@ -131,8 +132,10 @@ func rename(e *jsonvalue.Object, to func(string) string) *jsonvalue.Object {
 			}
 			p.set(strings.Join(tokens, "/"))
 		case isString && patch && (p.name == "path" || p.name == "from"):
-		case isString && s != "" && !p.text:
+		case isString && s != "" && !p.text && to(s) != s:
 			p.set(to(s))
+		case isString && (json.Valid([]byte(s)) || p.name == "delta" && strings.HasPrefix(stringIn(e, "type"), "TOOL_CALL_")):
+			p.set(inJSON(s, to))
 		}
 	}
 	for _, p := range places(e) {
@@ -144,6 +147,15 @@ func rename(e *jsonvalue.Object, to func(string) string) *jsonvalue.Object {
 		}
 	}
 	return e
+}
+
+// inJSON returns JSON text, or a part of one, with other ids.
+func inJSON(s string, to func(string) string) string {
+	parts := strings.Split(s, `"`)
+	for i := 1; i+1 < len(parts); i++ {
+		parts[i] = to(parts[i])
+	}
+	return strings.Join(parts, `"`)
 }
 
 // flatten returns the text of a value with a mark for each id, and the ids.

@@ -150,7 +150,7 @@ func mutants(t *testing.T, n int, do func(*mutant)) {
 // which the command prints them.
 func (m *mutant) report(t testing.TB) (list []*trace.Difference, printed int) {
 	t.Helper()
-	err := trace.Compare(listed(m.of.lines), listed(linesOf(t, m.texts())), false, func(d *trace.Difference) error {
+	err := trace.Compare(listed(m.of.lines), listed(linesOf(t, m.texts())), trace.Comparison{}, func(d *trace.Difference) error {
 		list = append(list, d)
 		return nil
 	})
