@@ -43,3 +43,42 @@ func Example() {
 	// {"type":"TEXT_MESSAGE_CONTENT","delta":"Hello","messageId":"message-1"}
 	// {"type":"TEXT_MESSAGE_END","messageId":"message-1"}
 }
+
+func ExampleCompare() {
+	golden := []string{
+		`{"type":"TOOL_CALL_START","toolCallId":"call-1","toolCallName":"weather"}`,
+		`{"type":"TOOL_CALL_RESULT","content":"rain","messageId":"message-1","toolCallId":"call-1"}`,
+		`{"type":"TOOL_CALL_RESULT","content":"4","messageId":"message-2","toolCallId":"call-2"}`,
+	}
+	now := []string{
+		`{"type":"TOOL_CALL_START","toolCallId":"call-1","toolCallName":"forecast"}`,
+		`{"type":"TOOL_CALL_RESULT","content":"4","messageId":"message-1","toolCallId":"call-2"}`,
+	}
+	source := func(lines []string) trace.Source {
+		return func() (*trace.Line, error) {
+			if len(lines) == 0 {
+				return nil, nil
+			}
+			text := lines[0]
+			lines = lines[1:]
+			return trace.ReadLine([]byte(text), envelope.Ref{})
+		}
+	}
+	err := trace.Compare(source(golden), source(now), trace.Comparison{}, func(d *trace.Difference) error {
+		switch d.Kind {
+		case trace.Changed:
+			for _, c := range d.Changes {
+				fmt.Printf("%s %s: %s is now %s\n", d.A.Type, c.Pointer, c.A, c.B)
+			}
+		case trace.Missing:
+			fmt.Printf("%s is missing\n", d.A.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// TOOL_CALL_START /toolCallName: "weather" is now "forecast"
+	// {"type":"TOOL_CALL_RESULT","content":"rain","messageId":"message-1","toolCallId":"call-1"} is missing
+}

@@ -1,12 +1,9 @@
 package trace
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
@@ -26,84 +23,6 @@ const (
 
 func (r role) String() string {
 	return [roles]string{"", "thread", "run", "message", "call", "subagent", "interrupt", "id"}[r]
-}
-
-// IDs are the ids of a stream, with what they name. They are collected before the stream is
-// brought into normal form, because ids are found in states and other payloads before the
-// events that they are the ids of. The zero value has none, and knows no matchers.
-type IDs struct {
-	roles    map[string]role
-	keys     [envelope.Shapes]idKeys
-	matchers matchers
-}
-
-// NewIDs returns no ids, for a stream that is brought into normal form with the options.
-func NewIDs(o Options) *IDs { return &IDs{matchers: newMatchers(o.Matchers)} }
-
-// idKeys are the members with ids of the events of a shape.
-type idKeys struct {
-	shape   envelope.Shape
-	members []int
-	last    []byte // the JSON text of the only one, in the last event of the shape
-}
-
-// Event adds the ids of the next event of the stream. It does not retain e.
-func (i *IDs) Event(e *envelope.Event) {
-	if i.roles == nil {
-		i.roles = map[string]role{}
-	}
-	k := i.keysOf(e)
-	if len(k.members) == 0 {
-		return
-	}
-	if raw := e.Raw(k.members[0]); len(k.members) == 1 && len(raw) < 1<<10 {
-		if k.shape != 0 && bytes.Equal(raw, k.last) {
-			return
-		}
-		k.last = append(k.last[:0], raw...)
-	}
-	n := names{found: func(r role, id string) {
-		if i.roles[id] == 0 {
-			i.roles[id] = r
-		}
-	}}
-	value := new(jsonvalue.Object)
-	at := 0
-	for m := range e.Object.All {
-		if slices.Contains(k.members, at) {
-			name, _ := m.Name.Text()
-			value.Set(name, jsonvalue.Parse(m.Value))
-		}
-		at++
-	}
-	n.object(value, 0)
-	i.matchers.apply(e.Type, value, &n)
-}
-
-// keysOf returns the members of an event that can have ids.
-func (i *IDs) keysOf(e *envelope.Event) *idKeys {
-	shape := e.Shape()
-	k := &i.keys[shape%envelope.Shapes]
-	if shape == 0 || k.shape != shape {
-		*k = idKeys{shape: shape}
-		at := 0
-		for m := range e.Object.All {
-			if name, _ := m.Name.Text(); hasIDs(name) || i.matchers.hasIDs(e.Type, name) {
-				k.members = append(k.members, at)
-			}
-			at++
-		}
-	}
-	return k
-}
-
-// hasIDs reports whether a member of an event has ids by itself, or within it.
-func hasIDs(name string) bool {
-	switch name {
-	case "messages", "toolCalls", "interrupts", "resume", "function", "input", "outcome", "entityId", "subtype":
-		return true
-	}
-	return idOf(name) != 0
 }
 
 // names gives ids their names: the role in which an id is first found, and a number in the order
@@ -149,60 +68,6 @@ func (n *names) free(s string) string {
 		return n.name(r, s)
 	}
 	return n.text(s)
-}
-
-// literal returns what stands for a string that is no id. One that looks like a name gets a
-// prefix, and so does a part between quotes that does.
-func literal(s string) string {
-	if likeName(s) {
-		return "=" + s
-	}
-	return quotedNames(s, func(name string) string { return "=" + name })
-}
-
-// text returns what stands for a text. If it is a JSON object or array, the strings in it that
-// equal ids are replaced.
-func (n *names) text(s string) string {
-	if n.found != nil || !isJSON(s) {
-		return literal(s)
-	}
-	var b strings.Builder
-	done := 0
-	for i := strings.IndexByte(s, '"'); i >= 0; {
-		end := i + 1
-		for s[end] != '"' {
-			if s[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		content := s[i+1 : end]
-		switch {
-		case n.known.roles[content] != 0:
-			b.WriteString(s[done:i+1] + n.name(0, content))
-			done = end
-		case roleIn(strings.TrimLeft(content, "=")) != 0:
-			b.WriteString(s[done:i+1] + "=" + content)
-			done = end
-		}
-		next := strings.IndexByte(s[end+1:], '"')
-		if next < 0 {
-			break
-		}
-		i = end + 1 + next
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-// isJSON reports whether a text is a JSON object or array with strings.
-func isJSON(s string) bool {
-	t := strings.TrimLeft(s, " \t\r\n")
-	if t == "" || t[0] != '{' && t[0] != '[' || !strings.Contains(t, `"`) {
-		return false
-	}
-	_, err := parse([]byte(s))
-	return err == nil
 }
 
 // idOf returns the role of the ids in a member of an event or of an object within one, or 0.

@@ -76,6 +76,60 @@ func quotedNames(s string, replace func(name string) string) string {
 	return b.String()
 }
 
+// literal returns what stands for a string that is no id. One that looks like a name gets a
+// prefix, and so does a part between quotes that does.
+func literal(s string) string {
+	if likeName(s) {
+		return "=" + s
+	}
+	return quotedNames(s, func(name string) string { return "=" + name })
+}
+
+// text returns what stands for a text. If it is a JSON object or array, the strings in it that
+// equal ids are replaced.
+func (n *names) text(s string) string {
+	if n.found != nil || !isJSON(s) {
+		return literal(s)
+	}
+	var b strings.Builder
+	done := 0
+	for i := strings.IndexByte(s, '"'); i >= 0; {
+		end := i + 1
+		for s[end] != '"' {
+			if s[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		content := s[i+1 : end]
+		switch {
+		case n.known.roles[content] != 0:
+			b.WriteString(s[done:i+1] + n.name(0, content))
+			done = end
+		case roleIn(strings.TrimLeft(content, "=")) != 0:
+			b.WriteString(s[done:i+1] + "=" + content)
+			done = end
+		}
+		next := strings.IndexByte(s[end+1:], '"')
+		if next < 0 {
+			break
+		}
+		i = end + 1 + next
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// isJSON reports whether a text is a JSON object or array with strings.
+func isJSON(s string) bool {
+	t := strings.TrimLeft(s, " \t\r\n")
+	if t == "" || t[0] != '{' && t[0] != '[' || !strings.Contains(t, `"`) {
+		return false
+	}
+	_, err := parse([]byte(s))
+	return err == nil
+}
+
 // namesIn yields the place of each name in the text of a line.
 func namesIn(text []byte) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {

@@ -1,6 +1,6 @@
 // Package trace brings streams of AG-UI events into a normal form, in which two runs of the
 // same agent are equal if nothing changed that a client can notice: docs/traces.md has its
-// rules (T1 to T9).
+// rules (T1 to T10).
 //
 // A [Normalizer] takes events and passes lines to a function. A line is the JSON text of an
 // event with names such as message-2 in the place of generated ids, and without times. The
