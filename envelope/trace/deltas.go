@@ -162,6 +162,47 @@ func shape(present bool) string {
 	return ""
 }
 
+// shapeMessages puts the shapes in the place of what a model wrote in the messages of an object.
+func shapeMessages(o *jsonvalue.Object) {
+	v, _ := o.Get("messages")
+	each(v, func(m *jsonvalue.Object) {
+		if role := text(m, "role"); role != "assistant" && role != "reasoning" {
+			return
+		}
+		shapeMember(m, "content")
+		content, _ := m.Get("content")
+		each(content, func(part *jsonvalue.Object) { shapeMember(part, "text") })
+		calls, _ := m.Get("toolCalls")
+		each(calls, func(call *jsonvalue.Object) {
+			f, _ := call.Get("function")
+			if f, ok := f.(*jsonvalue.Object); ok {
+				shapeMember(f, "arguments")
+			}
+		})
+	})
+}
+
+// shapeMember puts the shape of a text in its place.
+func shapeMember(o *jsonvalue.Object, member string) {
+	v, _ := o.Get(member)
+	if s, ok := v.(string); ok {
+		o.Set(member, shape(s != ""))
+	}
+}
+
+// each calls do for the objects in an array.
+func each(v jsonvalue.Value, do func(*jsonvalue.Object)) {
+	a, ok := v.(*jsonvalue.Array)
+	if !ok {
+		return
+	}
+	for _, e := range a.All {
+		if o, ok := e.(*jsonvalue.Object); ok {
+			do(o)
+		}
+	}
+}
+
 // flush passes on all deltas, in the order in which they began.
 func (n *Normalizer) flush() error { return n.flushFunc(func(*joined) bool { return true }) }
 

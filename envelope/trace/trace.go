@@ -28,7 +28,7 @@ type Options struct {
 	Pulses bool
 	// Patches says that patches count as they are written, and not by their effect (T6).
 	Patches bool
-	// Shape says that of streamed text only counts whether there is any (T7).
+	// Shape says that of what a model writes only counts whether there is any (T7).
 	Shape bool
 	// Matchers say what of some values counts (T10).
 	Matchers []Matcher
@@ -166,6 +166,13 @@ func (n *Normalizer) activity(name string) *document {
 func (n *Normalizer) value(e *envelope.Event) *jsonvalue.Object {
 	value := members(e)
 	n.names.object(value, 0)
+	if n.options.Shape {
+		shapeMessages(value)
+		input, _ := value.Get("input")
+		if input, ok := input.(*jsonvalue.Object); ok {
+			shapeMessages(input)
+		}
+	}
 	n.matchers.apply(e.Type, value, &n.names)
 	return value
 }

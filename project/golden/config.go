@@ -73,7 +73,7 @@ func Choices() []Choice {
 		{"pulses", joined, exact, "count repeated equal STATE_SNAPSHOTs as one or each", func(c *Config) *string { return &c.Pulses }, func(s *tracediff.Settings) *bool { return &s.Pulses }},
 		{"patches", "effect", exact, "count patches by their effect or as they are written", func(c *Config) *string { return &c.Patches }, func(s *tracediff.Settings) *bool { return &s.Patches }},
 		{"order", "causal", exact, "count the order that a client can notice, or that of all events", func(c *Config) *string { return &c.Order }, func(s *tracediff.Settings) *bool { return &s.Exact }},
-		{"text", exact, "shape", "count streamed text, or only whether there is any", func(c *Config) *string { return &c.Text }, func(s *tracediff.Settings) *bool { return &s.Shape }},
+		{"text", exact, "shape", "count what a model writes, or only whether there is any", func(c *Config) *string { return &c.Text }, func(s *tracediff.Settings) *bool { return &s.Shape }},
 	}
 }
 
