@@ -174,7 +174,7 @@ func read(l level, events []*jsonvalue.Object) (list []item) {
 			e.Delete("rawEvent")
 		}
 		d := documents[i]
-		dropped := l >= byState && d.pulse || l >= byEffect && d.applied && jsonvalue.Equal(d.before, d.after)
+		dropped := (l >= byState && d.pulse || l >= byEffect && d.applied && jsonvalue.Equal(d.before, d.after)) && !hasMore(e)
 		if l >= byEffect && d.applied {
 			e = changedCopy(e)
 			e.Set(d.member, d.after)
@@ -185,6 +185,16 @@ func read(l level, events []*jsonvalue.Object) (list []item) {
 		list = joined(list)
 	}
 	return slices.DeleteFunc(list, func(i item) bool { return i.dropped })
+}
+
+// hasMore reports whether an event about a state or an activity has members besides its value.
+func hasMore(e *jsonvalue.Object) bool {
+	for name := range e.All {
+		if !slices.Contains([]string{"type", "snapshot", "delta", "messageId", "activityType", "patch"}, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // joined joins the deltas of each text (T4).

@@ -154,7 +154,13 @@ var equalKinds = []kind{
 		}, deltas...)
 	}},
 	{"the state repeated", true, func(m *mutant) bool {
-		return m.with(func(i int) bool { m.insert(i+1, changedCopy(m.events[i])); return true }, "STATE_SNAPSHOT")
+		return m.with(func(i int) bool {
+			v, _ := m.events[i].Get("snapshot")
+			e := eventOf(`{"type":"STATE_SNAPSHOT"}`)
+			e.Set("snapshot", v)
+			m.insert(i+1, e)
+			return v != nil
+		}, "STATE_SNAPSHOT")
 	}},
 	{"the state repeated after a patch", true, func(m *mutant) bool {
 		return m.with(func(i int) bool {

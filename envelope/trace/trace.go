@@ -119,11 +119,11 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 	switch e.Type {
 	case eventnames.StateSnapshot:
 		v, _ := e.Get("snapshot")
-		if !n.set(&n.state, v) && !n.options.Pulses {
+		if !n.set(&n.state, v) && !n.options.Pulses && value.Len() == 1 {
 			return nil
 		}
 	case eventnames.StateDelta:
-		if !n.patch(&n.state, e, value, "delta") {
+		if !n.patch(&n.state, e, value, "delta") && value.Len() == 1 {
 			return nil
 		}
 	case eventnames.ActivitySnapshot:
@@ -132,7 +132,7 @@ func (n *Normalizer) Event(e *envelope.Event) error {
 			n.set(n.activity(nameOf(value, "messageId")), v)
 		}
 	case eventnames.ActivityDelta:
-		if !n.patch(n.activity(nameOf(value, "messageId")), e, value, "patch") {
+		if !n.patch(n.activity(nameOf(value, "messageId")), e, value, "patch") && value.Len() == 3 {
 			return nil
 		}
 	}
