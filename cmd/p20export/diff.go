@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,9 @@ b. pointer_b is the position in B if it is not the same as in A. --format sarif
 			one, other := args[0], args[1]
 			if b {
 				one, other = other, one
+			}
+			if _, err := os.Stat(other); err != nil && other != "-" {
+				return fmt.Errorf("%w: %w", errInput, err)
 			}
 			return fmt.Errorf("%s is a capture and %s is not; name two artifacts or two captures", finding.Quote(one), finding.Quote(other))
 		}

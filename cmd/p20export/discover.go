@@ -115,7 +115,7 @@ gate (P20 §14.3).
 	flags.BoolVar(&fl.writeExpected, "write-expected", false, "write the results to the harness's expected.json, and keep its notes")
 	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and run none; can be used with --scenarios and --only")
 	flags.BoolVar(&fl.details, "details", false, "show everything about each scenario")
-	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "print one line only: whether the integration qualifies")
+	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "print only whether the integration qualifies, and how many scenarios differ from goldens")
 	flags.StringVar(&fl.golden, "golden", "", "also compare the captures event by event with the goldens in `DIR`, as compare does")
 	flags.IntVar(&fl.repeat, "repeat", 1, "capture each scenario `N` times, and report what differs between them")
 	flags.BoolVar(&fl.gate, "gate", false, "also answer the questions of the discovery gate")
@@ -156,6 +156,9 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	if fl.golden != "" {
 		if fl.goldens, err = openGoldens(cmd, fl.golden); err != nil {
 			return err
+		}
+		if !fl.goldens.Exists() && fl.repeat == 1 { // with --repeat there need not be any yet
+			return checkGoldens(fl.goldens)
 		}
 	}
 	if plan.Dir == "" || fl.repeat > 1 {

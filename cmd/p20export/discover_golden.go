@@ -113,7 +113,7 @@ func (fl *discoverFlags) traces(cmd *cobra.Command, p *render.Printer, plan *sce
 		}
 		scenarios = list.Names()
 	}
-	t := &render.Traces{Printer: p, Command: "discover", Golden: true, Several: true, Quiet: fl.quiet, Temporary: fl.out == ""}
+	t := &render.Traces{Printer: p, Command: "discover", Golden: true, Several: true, Quiet: fl.quiet, Temporary: fl.out == "", Dir: fl.golden}
 	err := compareGoldens(cmd, t, fl.goldens, captures, scenarios)
 	return done.Worse(t.End()), err
 }

@@ -26,12 +26,14 @@ import (
 // traceFlags are the flags that say what counts in a trace.
 type traceFlags struct {
 	config golden.Config
+	file   string // with settings
 	html   string
 }
 
 func addTraceFlags(cmd *cobra.Command) *traceFlags {
 	fl := new(traceFlags)
 	cmd.Flags().StringVar(&fl.html, "html", "", "captures: also write a page with both in two columns to `FILE`")
+	cmd.Flags().StringVar(&fl.file, "config", "", "captures: read settings and matchers from `FILE`, a trace.json; other flags win")
 	cmd.Flags().BoolVar(&fl.config.Raw, "raw", false, "captures: RAW events count")
 	for _, c := range golden.Choices() {
 		cmd.Flags().StringVar(c.Value(&fl.config), c.Name, c.Usual, fmt.Sprintf("captures: %s: `%s|%s`", c.Meaning, c.Usual, c.Other))
@@ -42,7 +44,7 @@ func addTraceFlags(cmd *cobra.Command) *traceFlags {
 
 // changed returns the name of a flag that was given, or "".
 func (fl *traceFlags) changed(cmd *cobra.Command) string {
-	for _, name := range []string{"html", "raw"} {
+	for _, name := range []string{"config", "html", "raw"} {
 		if cmd.Flags().Changed(name) {
 			return name
 		}
@@ -55,9 +57,32 @@ func (fl *traceFlags) changed(cmd *cobra.Command) string {
 	return ""
 }
 
-// parse returns what the flags say.
-func (fl *traceFlags) parse() (tracediff.Settings, error) {
-	s, err := fl.config.Settings()
+// parse returns what the flags say, or else the file with settings: the one of the flag, or the
+// one in the directory of a golden.
+func (fl *traceFlags) parse(cmd *cobra.Command, paths ...string) (tracediff.Settings, error) {
+	file := fl.file
+	for _, path := range paths {
+		if _, ok := golden.TraceOf(path); ok && file == "" {
+			file = filepath.Join(filepath.Dir(path), golden.ConfigName)
+			if _, err := os.Stat(file); err != nil {
+				file = ""
+			}
+		}
+	}
+	config := new(golden.Config)
+	if file != "" {
+		var err error
+		if config, err = golden.LoadConfig(cmd.Context(), file); err != nil {
+			return tracediff.Settings{}, fmt.Errorf("%w: %w", errInput, err)
+		}
+	}
+	config.Raw = config.Raw || fl.config.Raw
+	for _, c := range golden.Choices() {
+		if cmd.Flags().Changed(c.Name) {
+			*c.Value(config) = *c.Value(&fl.config)
+		}
+	}
+	s, err := config.Settings()
 	if err != nil {
 		err = fmt.Errorf("--%w", err)
 	}
@@ -76,7 +101,7 @@ func isTraced(path string) bool {
 
 // diffCaptures compares two captures, or two directories of captures.
 func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.Format) error {
-	s, err := fl.parse()
+	s, err := fl.parse(cmd, a, b)
 	if err != nil {
 		return err
 	}
@@ -90,17 +115,15 @@ func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.For
 		return fmt.Errorf("%s is one capture and %s a directory of captures; name two of the same kind", finding.Quote(one), finding.Quote(other))
 	}
 	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "diff", Several: several}
-	if fl.html != "" {
-		if err := checkOutputFile("--html", fl.html); err != nil {
-			return err
-		}
-		if t.Page, err = report.NewTraces(build.Tool(), fl.html, []string{a, b}); err != nil {
-			return err
-		}
+	if t.Page, err = newTracePage(fl.html, a, b); err != nil {
+		return err
 	}
 	if !several {
 		return endTraces(cmd, t, compareTraces(cmd, t, b, func(p scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
-			return tracediff.Compare(cmd.Context(), tracediff.Trace{Path: a}, tracediff.Trace{Path: b, Progress: p}, s, each)
+			x, _ := golden.TraceOf(a)
+			y, _ := golden.TraceOf(b)
+			y.Progress = p
+			return tracediff.Compare(cmd.Context(), x, y, s, each)
 		}))
 	}
 	inA, err := capturesByName(cmd.Context(), a)
@@ -128,9 +151,20 @@ func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.For
 			dir = b
 		}
 		lacks := finding.New(finding.TraceUnmatched, "%s has no capture %s", finding.Quote(dir), finding.Quote(name)).WithHint("capture it too")
-		t.Row(tracediff.Unmatched(name, x, y, !hasA, lacks))
+		t.Row(tracediff.Alone(name, x, y, !hasA, lacks))
 	}
 	return endTraces(cmd, t, err)
+}
+
+// newTracePage returns the page for --html, or nil without one.
+func newTracePage(out string, captures ...string) (*report.Traces, error) {
+	if out == "" {
+		return nil, nil
+	}
+	if err := checkOutputFile("--html", out); err != nil {
+		return nil, err
+	}
+	return report.NewTraces(build.Tool(), out, captures)
 }
 
 // join returns the elements of both sequences.
@@ -201,14 +235,15 @@ func endTraces(cmd *cobra.Command, t *render.Traces, err error) error {
 
 // goldenFlags are the flags of compare about goldens.
 type goldenFlags struct {
-	dir, write, reason string
-	force              bool
+	dir, write, reason, html string
+	force                    bool
 }
 
 func (fl *goldenFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&fl.dir, "golden", "", "compare event by event with the goldens in `DIR`")
 	cmd.Flags().StringVar(&fl.write, "write-golden", "", "write the goldens in `DIR` that differ, or that it does not have")
 	cmd.Flags().StringVar(&fl.reason, "reason", "", "with --write-golden: why they change, in one line of `TEXT` for DIR/CHANGES.md")
+	cmd.Flags().StringVar(&fl.html, "html", "", "with --golden: also write a page with goldens and captures in two columns to `FILE`")
 	cmd.Flags().BoolVar(&fl.force, "force", false, "with --write-golden: write them even in CI")
 }
 
@@ -226,6 +261,9 @@ func (fl *goldenFlags) given(cmd *cobra.Command) (bool, error) {
 		if flags.Changed(name) && !writing {
 			return false, fmt.Errorf("--%s can only be used with --write-golden", name)
 		}
+	}
+	if flags.Changed("html") && !reading {
+		return false, errors.New("--html can only be used with --golden; p20export report makes a page of captures")
 	}
 	if !reading && !writing {
 		return false, nil
@@ -263,7 +301,14 @@ func (fl *goldenFlags) run(cmd *cobra.Command, paths []string, quiet bool, f *re
 	if fl.write != "" {
 		return writeGoldens(cmd, dir, paths, fl.reason, quiet, f)
 	}
-	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "compare", Golden: true, Several: true, Quiet: quiet}
+	if err := checkGoldens(dir); err != nil {
+		return err
+	}
+	dir.Settings.Same = fl.html != ""
+	t := &render.Traces{Printer: newPrinter(cmd, f), Command: "compare", Golden: true, Several: true, Quiet: quiet, Dir: fl.dir}
+	if t.Page, err = newTracePage(fl.html, paths...); err != nil {
+		return err
+	}
 	return endTraces(cmd, t, compareGoldens(cmd, t, dir, paths, golden.Names(paths)))
 }
 
@@ -274,6 +319,14 @@ func openGoldens(cmd *cobra.Command, path string) (*golden.Directory, error) {
 		return nil, fmt.Errorf("%w: %w", errInput, err)
 	}
 	return dir, nil
+}
+
+// checkGoldens returns an error if the directory is not there.
+func checkGoldens(dir *golden.Directory) error {
+	if dir.Exists() {
+		return nil
+	}
+	return fmt.Errorf("%w: the directory %s does not exist; write goldens with: p20export compare CAPTURES --write-golden DIR --reason TEXT", errInput, finding.Quote(dir.Path))
 }
 
 // compareGoldens compares captures with their goldens. Goldens without a scenario are printed
@@ -313,7 +366,14 @@ func writeGoldens(cmd *cobra.Command, dir *golden.Directory, paths []string, rea
 	}
 	status := p.Goldens(rows, quiet)
 	if status != render.Done {
-		p.Note("no golden was written")
+		p.Note("no golden was written, because not every capture can become one")
+	}
+	rest, err := dir.Rest(golden.Names(paths))
+	if err != nil {
+		return p.Close(fmt.Errorf("%w: %w", errInput, err))
+	}
+	for _, row := range rest {
+		p.Note("%s has no capture here; delete it if its scenario is no more", row.A.Capture)
 	}
 	return p.Close(status.Err())
 }

@@ -45,7 +45,8 @@ type Difference struct {
 
 // A Change is a value that differs.
 type Change struct {
-	// Pointer is the JSON Pointer (RFC 6901) of the value in the lines.
+	// Pointer is the JSON Pointer (RFC 6901) of the value in the first line, or in the second
+	// one if the first has no such value.
 	Pointer finding.Pointer
 	// A and B are the JSON texts of both values. One is nil if there is no such value.
 	A, B []byte
@@ -98,7 +99,8 @@ func Compare(a, b Source, how Comparison, report func(*Difference) error) error 
 type side struct {
 	next  Source
 	lines []*Line
-	bytes int // of lines
+	bytes int    // of lines
+	last  string // the type of the last line
 	ended bool
 }
 
@@ -185,6 +187,7 @@ func (c *comparison) fill(n int) error {
 			}
 			if s.ended = l == nil; !s.ended {
 				prepare(l)
+				l.After, s.last = s.last, l.Type
 				s.lines = append(s.lines, l)
 				s.bytes += len(l.Text)
 			}

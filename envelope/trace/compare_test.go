@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,6 +184,38 @@ func TestCompareOrderAfterMissing(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Elements of arrays belong together as lines do: by what they are, under whatever names.
+func TestCompareElements(t *testing.T) {
+	t.Parallel()
+	message := func(id, text string) string {
+		return `{"id":"` + id + `","role":"user","content":"` + text + `","name":"n"}`
+	}
+	snapshot := func(messages ...string) []string {
+		return []string{`{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Join(messages, ",") + `]}`, `{"type":"TEXT_MESSAGE_START","messageId":"d"}`}
+	}
+	a, b, c, d := message("a", "A"), message("b", "B"), message("c", "C"), message("d", "D")
+	got := differences(t, false, snapshot(a, b, c, d), snapshot(b, message("c", "other"), a, d))
+	want := []string{
+		`! 0 0 MESSAGES_SNAPSHOT /messages/0 {"content":"A","id":"message-1","name":"n","role":"user"} `,
+		`! 0 0 MESSAGES_SNAPSHOT /messages/2/content "C" "other"`,
+		`! 0 0 MESSAGES_SNAPSHOT /messages/2  {"content":"A","id":"message-3","name":"n","role":"user"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Long arrays are compared in pairs: to align them would take too long.
+	long := func(from, to int) []string {
+		var list []string
+		for i := from; i < to; i++ {
+			list = append(list, strconv.Itoa(i))
+		}
+		return []string{`{"type":"CUSTOM","value":[` + strings.Join(list, ",") + `]}`}
+	}
+	if got := differences(t, false, long(0, 20_000), long(20_000, 40_001)); len(got) != 20_001 {
+		t.Errorf("%d differences of long arrays", len(got))
 	}
 }
 

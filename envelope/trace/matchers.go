@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
@@ -46,8 +47,8 @@ type Matcher struct {
 // Check returns an error if m cannot match anything.
 func (m Matcher) Check() error {
 	switch {
-	case m.Event == "":
-		return errors.New("it has no type of events")
+	case !slices.Contains(eventnames.All(), m.Event):
+		return fmt.Errorf("%s is not a type of AG-UI events", finding.Quote(m.Event))
 	case !slices.Contains(Matches(), m.Is):
 		return fmt.Errorf("%s is not ignore, number, id or time", finding.Quote(string(m.Is)))
 	case !strings.HasPrefix(string(m.Pointer), "/"):
@@ -157,7 +158,7 @@ var isoTime = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // matched returns a copy of the value at a path of a document in which what the matchers of a
-// snapshot match is changed, or nil if the value is ignored. The snapshot has the document in a
+// snapshot match is changed, or nil if the value is null or ignored. The snapshot has the document in a
 // member.
 func (n *Normalizer) matched(d *document, path []string, v jsonvalue.Value) jsonvalue.Value {
 	v = jsonvalue.Clone(v)

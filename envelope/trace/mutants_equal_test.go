@@ -187,14 +187,18 @@ func read(l level, events []*jsonvalue.Object) (list []item) {
 	return slices.DeleteFunc(list, func(i item) bool { return i.dropped })
 }
 
-// hasMore reports whether an event about a state or an activity has members besides its value.
+// hasMore reports whether an event about a state or an activity has other members than its value
+// needs.
 func hasMore(e *jsonvalue.Object) bool {
+	want := map[string][]string{"STATE_SNAPSHOT": {"snapshot"}, "STATE_DELTA": {"delta"}, "ACTIVITY_DELTA": {"activityType", "messageId", "patch"}}
+	var names []string
 	for name := range e.All {
-		if !slices.Contains([]string{"type", "snapshot", "delta", "messageId", "activityType", "patch"}, name) {
-			return true
+		if name != "type" {
+			names = append(names, name)
 		}
 	}
-	return false
+	slices.Sort(names)
+	return !slices.Equal(names, want[stringIn(e, "type")])
 }
 
 // joined joins the deltas of each text (T4).

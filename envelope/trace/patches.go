@@ -41,21 +41,42 @@ func (n *Normalizer) set(d *document, v envelope.Value) bool {
 // patch that does not apply, or whose document is not known, stays as it is.
 func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Object, member string) bool {
 	ops, _ := e.Get(member)
-	if !d.known || ops.Kind != envelope.ArrayValue {
+	if ops.Kind != envelope.ArrayValue {
 		return true
 	}
-	root := commonRoot(jsonvalue.Parse(ops).(*jsonvalue.Array))
-	before := n.matched(d, root, at(d.doc.Value(), root))
-	if d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) != nil {
-		return true
+	var root []string
+	var before jsonvalue.Value
+	applied := false
+	if d.known {
+		root = commonRoot(jsonvalue.Parse(ops).(*jsonvalue.Array))
+		before = n.matched(d, root, at(d.doc.Value(), root))
+		applied = d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) == nil
 	}
-	if n.options.Patches {
+	if !applied || n.options.Patches {
+		n.matchOperations(d, value, member)
 		return true
 	}
 	list := new(jsonvalue.Array)
 	n.difference(list, n.pointer(d.doc.Value(), root), before, n.matched(d, root, at(d.doc.Value(), root)))
 	value.Set(member, list)
 	return list.Len() > 0
+}
+
+// matchOperations changes what matchers match in the values of a patch that stays as it is.
+func (n *Normalizer) matchOperations(d *document, value *jsonvalue.Object, member string) {
+	ops, _ := value.Get(member)
+	each(ops, func(op *jsonvalue.Object) {
+		path := text(op, "path")
+		v, ok := op.Get("value")
+		if !ok || path == "" || path[0] != '/' {
+			return
+		}
+		if v = n.matched(d, tokens(path), v); v == nil {
+			op.Delete("value")
+		} else {
+			op.Set("value", v)
+		}
+	})
 }
 
 // commonRoot returns the tokens of the pointer to the smallest value that has all that a patch

@@ -43,6 +43,8 @@ type Line struct {
 	Text []byte
 	// First and Last are the places of the first and the last event.
 	First, Last envelope.Ref
+	// After is the type of the line before it, or "" for the first one. It is set by Compare.
+	After string
 
 	order   order
 	subject string

@@ -24,6 +24,8 @@ const maxConfig = 1 << 20
 
 // Config is the content of the file. All keys are optional.
 type Config struct {
+	// Schema is the address of the schema, for editors.
+	Schema string `json:"$schema,omitzero"`
 	// Raw says that RAW events count.
 	Raw bool `json:"raw,omitzero"`
 	// Deltas is joined or exact.
@@ -113,23 +115,43 @@ type Directory struct {
 // trace.json.
 func Open(ctx context.Context, path string) (*Directory, error) {
 	d := &Directory{Path: path}
-	name := filepath.Join(path, ConfigName)
-	data, err := capture.ReadFile(ctx, name, maxConfig)
+	c, err := LoadConfig(ctx, filepath.Join(path, ConfigName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var c Config
-	err = strictjson.UnmarshalSettings(data, &c, "the settings of goldens")
 	if err == nil {
 		d.Settings, err = c.Settings()
 	}
+	return d, err
+}
+
+// LoadConfig reads a configuration. It rejects unknown keys and values.
+func LoadConfig(ctx context.Context, path string) (*Config, error) {
+	data, err := capture.ReadFile(ctx, path, maxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", finding.Escape(name), err)
+		return nil, err
 	}
-	return d, nil
+	c := new(Config)
+	err = strictjson.UnmarshalSettings(data, c, "the settings of goldens")
+	if err == nil {
+		_, err = c.Settings()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", finding.Escape(path), err)
+	}
+	return c, nil
+}
+
+// Exists reports whether the directory is there.
+func (d *Directory) Exists() bool {
+	info, err := os.Stat(d.Path)
+	return err == nil && info.IsDir()
+}
+
+// TraceOf returns the golden at path, if it has the name of one.
+func TraceOf(path string) (t tracediff.Trace, ok bool) {
+	_, ok = strings.CutSuffix(filepath.Base(path), suffix)
+	return tracediff.Trace{Path: path, Golden: ok}, ok
 }
 
 // suffix is the end of the name of a golden.

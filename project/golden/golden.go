@@ -43,7 +43,7 @@ func Check(captures []string) error {
 func (d *Directory) Compare(ctx context.Context, path string, progress scan.Progress, each func(tracediff.Difference) error) (tracediff.Row, error) {
 	file := d.file(capture.BaseName(path))
 	if _, err := os.Lstat(file); os.IsNotExist(err) {
-		return tracediff.Unmatched(capture.BaseName(path), file, path, true, finding.New(finding.TraceUnmatched, "there is no golden %s", finding.Escape(file)).
+		return tracediff.Alone(capture.BaseName(path), file, path, true, finding.New(finding.TraceUnmatched, "there is no golden %s", finding.Escape(file)).
 			WithHint(hint.WriteGolden)), nil
 	}
 	return tracediff.Compare(ctx, tracediff.Trace{Path: file, Golden: true}, tracediff.Trace{Path: path, Progress: progress}, d.Settings, each)
@@ -60,7 +60,7 @@ func (d *Directory) Rest(scenarios []string) ([]tracediff.Row, error) {
 		if slices.Contains(scenarios, name) {
 			continue
 		}
-		rows = append(rows, tracediff.Unmatched(name, d.file(name), "", false, finding.New(finding.TraceUnmatched, "there is no capture %s for the golden %s", finding.Quote(name), finding.Escape(d.file(name))).
+		rows = append(rows, tracediff.Alone(name, d.file(name), "", false, finding.New(finding.TraceUnmatched, "there is no capture %s for the golden %s", finding.Quote(name), finding.Escape(d.file(name))).
 			WithHint("capture the scenario too, or delete the golden if the scenario is no more")))
 	}
 	return rows, nil

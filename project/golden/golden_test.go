@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/envelope/trace"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/golden"
@@ -95,16 +96,15 @@ func TestAllOrNothing(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }
-	change := func(event, line, pointer string, a, b *string) tracediff.Difference {
-		d := tracediff.Difference{Name: "s", Kind: trace.Changed, EventType: event, Text: line}
-		d.Changes = append(d.Changes, tracediff.Change{A: a, B: b})
+	change := func(event, path, pointer string, a, b *string) tracediff.Difference {
+		d := tracediff.Difference{Name: "s", Kind: trace.Changed, EventType: event}
+		d.Changes = append(d.Changes, tracediff.Change{Path: finding.Pointer(path), A: a, B: b})
 		d.Changes[0].Pointer = d.Changes[0].Pointer.Name("x")[:0]
 		for part := range strings.SplitSeq(pointer[1:], "/") {
 			d.Changes[0].Pointer = d.Changes[0].Pointer.Name(part)
 		}
 		return d
 	}
-	delta := `{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/y"},{"op":"replace","path":"/runs/3/at","value":{"t":5}}]}`
 	for _, c := range []struct {
 		d     tracediff.Difference
 		event string
@@ -117,8 +117,12 @@ func TestSuggestions(t *testing.T) {
 		{change("CUSTOM", "", "/value", text(`"0c6f2d6e-4a0b-4c52-9a5e-7b8c9d0e1f2a"`), text(`"1c6f2d6e-4a0b-4c52-9a5e-7b8c9d0e1f2b"`)), "CUSTOM", "/value", trace.ID},
 		{change("CUSTOM", "", "/value", text(`"a word"`), text(`"another"`)), "CUSTOM", "/value", trace.Ignore},
 		{change("CUSTOM", "", "/value", nil, text(`1`)), "CUSTOM", "/value", trace.Ignore},
-		{change("STATE_DELTA", delta, "/delta/1/value/t", text(`5`), text(`6`)), "STATE_SNAPSHOT", "/snapshot/runs/*/at/t", trace.Number},
-		{change("STATE_DELTA", delta, "/delta/0/path", text(`"/y"`), text(`"/z"`)), "STATE_DELTA", "/delta/*/path", trace.Ignore},
+		{change("CUSTOM", "", "/value/hits/2", nil, text(`1`)), "CUSTOM", "/value/hits", trace.Ignore},
+		{change("CUSTOM", "", "/value/by/1341cda2-7b8c", text(`1`), nil), "CUSTOM", "/value/by/*", trace.Ignore},
+		{change("TEXT_MESSAGE_CONTENT", "", "/delta", text(`"Hello."`), text(`"Hi."`)), "TEXT_MESSAGE_CONTENT", "/delta", golden.Shape},
+		{change("MESSAGES_SNAPSHOT", "", "/messages/1/content", text(`"Hello."`), text(`"Hi."`)), "MESSAGES_SNAPSHOT", "/messages/*/content", golden.Shape},
+		{change("STATE_DELTA", "/runs/3/at/t", "/delta/1/value/t", text(`5`), text(`6`)), "STATE_SNAPSHOT", "/snapshot/runs/*/at/t", trace.Number},
+		{change("STATE_DELTA", "/y", "/delta/0/path", text(`"/y"`), text(`"/z"`)), "STATE_DELTA", "/delta/*/path", trace.Ignore},
 	} {
 		var all golden.Instabilities
 		all.Add(c.d)

@@ -5,12 +5,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
@@ -22,11 +18,12 @@ import (
 type Instability struct {
 	Kind  trace.Kind `json:"what"`
 	Event string     `json:"event"`
-	// Pointer and Is are those of a matcher after which the values no longer differ. Both are
-	// empty if there is none.
+	// Pointer and Is are those of a matcher after which the values no longer differ. Is is
+	// shape if the setting text hides the difference, and empty if nothing does.
 	Pointer finding.Pointer `json:"pointer"`
 	Is      trace.Match     `json:"is"`
-	// A and B are the JSON texts of two values that differed, and nil where there was none.
+	// A and B are the JSON texts of two values that differed, and nil where there was none. If
+	// an event is missing, added or moved, A is the event.
 	A *string `json:"a"`
 	B *string `json:"b"`
 	// Scenarios are the names of the scenarios in which it differed.
@@ -48,12 +45,16 @@ type key struct {
 // Add adds a difference.
 func (all *Instabilities) Add(d tracediff.Difference) {
 	if d.Kind != trace.Changed {
-		all.add(d.Name, Instability{Kind: d.Kind, Event: d.EventType})
+		all.add(d.Name, Instability{Kind: d.Kind, Event: d.EventType, A: &d.Text})
 		return
 	}
 	for _, c := range d.Changes {
-		event, pointer := place(d, c.Pointer)
-		all.add(d.Name, Instability{Kind: d.Kind, Event: event, Pointer: pointer, Is: suggest(c), A: c.A, B: c.B})
+		event, pointer := place(d, c)
+		is := suggest(c)
+		if is == trace.Ignore && isModels(event, pointer) {
+			is = Shape
+		}
+		all.add(d.Name, Instability{Kind: d.Kind, Event: event, Pointer: pointer, Is: is, A: c.A, B: c.B})
 	}
 }
 
@@ -90,37 +91,46 @@ func (all *Instabilities) List() []Instability {
 	return list
 }
 
-// place returns the type of events and the pointer that match a value that differs. An index
-// becomes *, and the value of an operation of a patch the place in the snapshot that it sets.
-func place(d tracediff.Difference, p finding.Pointer) (event string, to finding.Pointer) {
-	event = d.EventType
-	parts := strings.Split(string(p), "/")
-	snapshot, member := "", ""
-	switch {
-	case event == eventnames.StateDelta && len(parts) >= 4 && parts[1] == "delta":
-		snapshot, member = eventnames.StateSnapshot, "/snapshot"
-	case event == eventnames.ActivityDelta && len(parts) >= 4 && parts[1] == "patch":
-		snapshot, member = eventnames.ActivitySnapshot, "/content"
+// Shape stands for the setting text, which hides what a model writes.
+const Shape trace.Match = "shape"
+
+// place returns the type of events and the pointer that match a value that differs. An index and
+// an id become *, and the value of an operation of a patch the place in the snapshot that it
+// sets. If an array has another length, the pointer is to the array.
+func place(d tracediff.Difference, c tracediff.Change) (event string, p finding.Pointer) {
+	event, p = d.EventType, c.Pointer
+	if c.Path != "" && strings.Count(string(p), "/") >= 3 && strings.Split(string(p), "/")[3] == "value" {
+		switch event {
+		case eventnames.StateDelta:
+			event, p = eventnames.StateSnapshot, "/snapshot"+c.Path
+		case eventnames.ActivityDelta:
+			event, p = eventnames.ActivitySnapshot, "/content"+c.Path
+		}
 	}
-	if snapshot != "" && parts[3] == "value" {
-		var line map[string]jsontext.Value
-		var ops []struct {
-			Path string `json:"path"`
-		}
-		i, err := strconv.Atoi(parts[2])
-		if err == nil && json.Unmarshal([]byte(d.Text), &line) == nil && json.Unmarshal(line[parts[1]], &ops) == nil && i < len(ops) {
-			event, parts = snapshot, strings.Split(member+ops[i].Path, "/")
-			if rest := strings.Split(string(p), "/")[4:]; len(rest) > 0 {
-				parts = append(parts, rest...)
-			}
-		}
+	parts := strings.Split(string(p), "/")
+	last := len(parts) - 1
+	if (c.A == nil || c.B == nil) && isIndex(parts[last]) && last > 1 {
+		parts = parts[:last]
 	}
 	for i, part := range parts {
-		if part != "" && strings.Trim(part, "0123456789") == "" {
+		if isIndex(part) || generated().MatchString(`"`+part+`"`) {
 			parts[i] = "*"
 		}
 	}
 	return event, finding.Pointer(strings.Join(parts, "/"))
+}
+
+func isIndex(token string) bool { return token != "" && strings.Trim(token, "0123456789") == "" }
+
+// isModels reports whether a value is text that a model writes.
+func isModels(event string, p finding.Pointer) bool {
+	switch event {
+	case eventnames.TextMessageContent, eventnames.TextMessageChunk, eventnames.ReasoningMessageContent, eventnames.ReasoningMessageChunk, eventnames.ToolCallArgs, eventnames.ToolCallChunk:
+		return p == "/delta"
+	case eventnames.MessagesSnapshot:
+		return p == "/messages/*/content" || p == "/messages/*/toolCalls/*/function/arguments"
+	}
+	return false
 }
 
 // generated matches strings that look like generated ids: UUIDs, and long words with digits.

@@ -2,6 +2,7 @@ package golden
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,11 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 	row := Row{Name: capture.BaseName(path), Capture: path, Golden: d.file(capture.BaseName(path)), Verdict: project.Written, Findings: []finding.Finding{}}
 	changes := map[string]int{}
 	compared, _ := d.Compare(ctx, path, progress, func(diff tracediff.Difference) error {
-		changes[diff.EventType+" "+string(diff.Kind)]++
+		what := diff.EventType + " " + string(diff.Kind)
+		if len(diff.Changes) > 0 {
+			what += " at " + string(cmp.Or(diff.Changes[0].Path, diff.Changes[0].Pointer).Bounded())
+		}
+		changes[finding.Escape(what)]++
 		return nil
 	})
 	lines := 0
@@ -124,7 +129,7 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 		row.fail(finding.New(finding.GoldenUnfit, "%s is incomplete: %s", finding.Escape(path), file.Incomplete))
 	case compared.Verdict == tracediff.Equal:
 		row.Verdict, row.Lines = tracediff.Equal, compared.A.Events
-	case compared.A.Verdict == tracediff.Missing:
+	case compared.A.Verdict == tracediff.Unmatched:
 		row.text, row.Lines, row.Change = text.Bytes(), &lines, "new"
 	default:
 		row.text, row.Lines, row.Change = text.Bytes(), &lines, summary(changes)
@@ -196,7 +201,7 @@ func (d *Directory) write(rows []Row, reason string, now time.Time) error {
 	fmt.Fprintf(&entry, "## %s\n\n%s\n\n", now.Format(time.DateOnly), reason)
 	for _, row := range rows {
 		if row.Verdict == project.Written {
-			fmt.Fprintf(&entry, "- `%s`: %s (%d lines)\n", row.Name, row.Change, *row.Lines)
+			fmt.Fprintf(&entry, "- `%s`: %s; now %d lines\n", row.Name, row.Change, *row.Lines)
 		}
 	}
 	if err := d.append(changesName, "# Changes of the goldens\n", "\n"+entry.String()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -42,6 +43,8 @@ type side struct {
 	ids     *trace.IDs
 	file    File
 	out     chan *trace.Line
+	// status, if not nil, is called with an HTTP status other than 200, before the first event.
+	status func(code int) error
 }
 
 func newSide(t Trace, o trace.Options) *side {
@@ -102,11 +105,22 @@ func (s *side) read(ctx context.Context, each func(*trace.Line) error) error {
 		return s.golden(ctx, each)
 	}
 	n := trace.New(s.options, s.ids, each)
+	s.status = func(code int) error {
+		l, err := trace.ReadLine(fmt.Appendf(nil, `{"type":"%s","status":%d}`, statusType, code), envelope.Ref{})
+		if err != nil {
+			return err
+		}
+		return each(l)
+	}
 	if err := s.scan(ctx, n.Event); err != nil {
 		return err
 	}
 	return n.End()
 }
+
+// statusType is the type of the first line of a response whose HTTP status is not 200. No event
+// has it.
+const statusType = "(http)"
 
 // golden passes the lines of a golden to each.
 func (s *side) golden(ctx context.Context, each func(*trace.Line) error) error {
@@ -165,7 +179,15 @@ func (s *side) scan(ctx context.Context, do func(*envelope.Event) error) error {
 	defer cancel(nil)
 	r := &reader{do: do, stop: cancel}
 	if m := c.Manifest(); m != nil {
-		r.answeredError = m.Source.Status != nil && *m.Source.Status >= 300
+		r.recorded = true
+		if code := m.Source.Status; code != nil && *code != 200 {
+			r.answeredError = *code >= 300
+			if s.status != nil {
+				if err := s.status(*code); err != nil {
+					return err
+				}
+			}
+		}
 		if m.End != capture.EndEOF {
 			s.file.Incomplete = "the response was not recorded to its end"
 		}
@@ -180,7 +202,7 @@ func (s *side) scan(ctx context.Context, do func(*envelope.Event) error) error {
 	if r.open {
 		s.file.Incomplete = "a run has no end"
 	}
-	if result.Events == 0 && !r.answeredError && c.Framing() != capture.JSON { // [] is a stream
+	if result.Events == 0 && !r.answeredError && c.Framing() != capture.JSON && !(r.recorded && result.Bytes == 0) { // [] is a stream
 		return finding.New(finding.NoEvents, "%s contains no events; it was read as %s", finding.Escape(s.Path), c.Framing()).WithSeverity(finding.Error).WithHint(hint.ImportFraming)
 	}
 	s.done(result.Events, result.Digest)
@@ -207,6 +229,7 @@ type reader struct {
 	do            func(*envelope.Event) error
 	stop          context.CancelCauseFunc
 	answeredError bool // with an HTTP status
+	recorded      bool // from an endpoint
 	open          bool // a run has begun and not ended
 	err           error
 }

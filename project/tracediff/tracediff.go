@@ -7,12 +7,18 @@ package tracediff
 import (
 	"cmp"
 	"context"
+	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -26,8 +32,8 @@ type Settings struct {
 	trace.Comparison
 }
 
-// Missing is the verdict on a capture or a golden that is not there.
-const Missing project.Verdict = "missing"
+// Unmatched is the verdict on a capture or a golden that is not there.
+const Unmatched project.Verdict = "unmatched"
 
 // Trace is what is compared: the trace of a capture, or a golden, which is a file with the lines
 // of a trace.
@@ -84,6 +90,8 @@ type Place struct {
 	Offset int64 `json:"offset"`
 	// Line is the line of the response with that byte, from 1.
 	Line int `json:"line"`
+	// After is the type of the event before it that counts, or "" for the first one.
+	After string `json:"after"`
 }
 
 // Difference is one difference.
@@ -104,6 +112,9 @@ type Difference struct {
 // Change is a value that differs.
 type Change struct {
 	Pointer finding.Pointer `json:"pointer"`
+	// Path is the JSON Pointer of what an operation of a patch changes in the state or
+	// activity, or empty if the value is not in such an operation.
+	Path finding.Pointer `json:"path"`
 	// A and B are the JSON texts of the values, and nil where there is none.
 	A *string `json:"a"`
 	B *string `json:"b"`
@@ -149,16 +160,16 @@ func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) 
 	return out, nil
 }
 
-// Unmatched returns the row of a trace that cannot be compared, because only one of a and b
+// Alone returns the row of a trace that cannot be compared, because only one of a and b
 // exists. The finding is about the one that does not, which is a if missingA is set, and whose
 // path can be empty.
-func Unmatched(name, a, b string, missingA bool, f finding.Finding) Row {
-	row := Row{Name: name, Verdict: Missing, A: newFile(a), B: newFile(b)}
+func Alone(name, a, b string, missingA bool, f finding.Finding) Row {
+	row := Row{Name: name, Verdict: Unmatched, A: newFile(a), B: newFile(b)}
 	file := &row.B
 	if missingA {
 		file = &row.A
 	}
-	file.Verdict, file.Findings = Missing, []finding.Finding{f}
+	file.Verdict, file.Findings = Unmatched, []finding.Finding{f}
 	return row
 }
 
@@ -208,16 +219,48 @@ func differenceOf(name string, d *trace.Difference) Difference {
 	}
 	out.EventType, out.Text = line.Type, string(line.Text)
 	for _, c := range d.Changes {
-		out.Changes = append(out.Changes, Change{Pointer: c.Pointer, A: textOf(c.A), B: textOf(c.B)})
+		of := d.A
+		if c.A == nil {
+			of = d.B
+		}
+		out.Changes = append(out.Changes, Change{Pointer: c.Pointer, Path: pathOf(of, c.Pointer), A: textOf(c.A), B: textOf(c.B)})
 	}
 	return out
+}
+
+// pathOf returns what the operation changes that a pointer into an event is to, or "".
+func pathOf(l *trace.Line, p finding.Pointer) finding.Pointer {
+	member := ""
+	switch l.Type {
+	case eventnames.StateDelta:
+		member = "delta"
+	case eventnames.ActivityDelta:
+		member = "patch"
+	}
+	parts := strings.SplitN(string(p), "/", 5)
+	if member == "" || len(parts) < 3 || parts[1] != member {
+		return ""
+	}
+	var line map[string]jsontext.Value
+	var ops []struct {
+		Path string `json:"path"`
+	}
+	i, err := strconv.Atoi(parts[2])
+	if err != nil || json.Unmarshal(l.Text, &line) != nil || json.Unmarshal(line[member], &ops) != nil || i >= len(ops) {
+		return ""
+	}
+	path := ops[i].Path
+	if len(parts) == 5 && parts[3] == "value" {
+		path += "/" + parts[4]
+	}
+	return finding.Pointer(path)
 }
 
 func placeOf(l *trace.Line) *Place {
 	if l == nil {
 		return nil
 	}
-	return &Place{Event: l.First.Index, Offset: l.First.Offset, Line: l.First.Line}
+	return &Place{Event: l.First.Index, Offset: l.First.Offset, Line: l.First.Line, After: l.After}
 }
 
 func textOf(b []byte) *string {

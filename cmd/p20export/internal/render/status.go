@@ -65,7 +65,7 @@ func Verdicts() []project.Verdict {
 	return slices.Concat([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
 		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
-		prune.Removed, prune.Removable, prune.Kept, tracediff.Missing,
+		prune.Removed, prune.Removable, prune.Kept, tracediff.Unmatched,
 	}, RecoveryVerdicts(), scenario.Verdicts()[:3])
 }
 

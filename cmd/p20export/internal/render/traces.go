@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/golden"
 	"github.com/p20export/p20export/project/tracediff"
@@ -34,8 +35,13 @@ type Traces struct {
 	// Temporary says that the captures will be deleted, so that their paths are not shown.
 	Temporary bool
 
+	// Dir is the directory of the goldens, for the next step.
+	Dir string
+
+	groups   []traceGroup // of several comparisons
+	current  traceGroup
+	kept     int // differences of these
 	tally    Tally
-	begun    bool              // the heading of the current comparison was printed
 	hints    []string          // that were printed
 	findings []finding.Finding // of the current comparison, for a document
 	more     int
@@ -60,17 +66,70 @@ func (t *Traces) Difference(d tracediff.Difference) bool {
 		} else {
 			t.more++
 		}
-	case !t.Quiet:
-		if t.Several && !t.begun {
-			t.Line("%s \t%s", t.verdict(project.Differs), d.Name)
-		}
-		t.begun = true
-		t.difference(d)
+	case t.Quiet:
+	case t.Several:
+		t.keep(d)
+	default:
+		t.difference(d, t.places(d))
 	}
 	return t.Flush()
 }
 
-func (t *Traces) difference(d tracediff.Difference) {
+// A traceGroup is comparisons that have the same differences.
+type traceGroup struct {
+	names       []string
+	key         string
+	differences []tracediff.Difference // of the first
+}
+
+// maxKept limits the differences that are kept to be printed once for several comparisons.
+const maxKept = 10_000
+
+// keep keeps a difference of the current comparison.
+func (t *Traces) keep(d tracediff.Difference) {
+	if t.kept++; t.kept > maxKept {
+		t.printGroups()
+	}
+	g := &t.current
+	g.differences = append(g.differences, d)
+	g.key += "\n" + string(d.Kind) + d.EventType
+	if d.Kind != trace.Changed {
+		g.key += d.Text
+	}
+	for _, c := range d.Changes {
+		g.key += "\n" + string(c.Pointer) + "\n" + orNone(c.A) + "\n" + orNone(c.B)
+	}
+}
+
+// endGroup ends the current comparison.
+func (t *Traces) endGroup(name string) {
+	g := t.current
+	t.current = traceGroup{}
+	for i := range t.groups {
+		if g.key == t.groups[i].key {
+			t.groups[i].names = append(t.groups[i].names, name)
+			return
+		}
+	}
+	g.names = []string{name}
+	t.groups = append(t.groups, g)
+}
+
+// printGroups prints what was kept.
+func (t *Traces) printGroups() {
+	if len(t.current.differences) > 0 { // it goes on
+		t.endGroup(t.current.differences[0].Name)
+	}
+	for _, g := range t.groups {
+		t.Line("%s \t%s", t.verdict(project.Differs), strings.Join(g.names, ", "))
+		for _, d := range g.differences {
+			t.difference(d, t.places(d))
+		}
+	}
+	t.groups, t.kept = nil, 0
+}
+
+func (t *Traces) difference(d tracediff.Difference, places string) {
 	colour := yellow
 	switch d.Kind {
 	case trace.Missing:
@@ -78,19 +137,30 @@ func (t *Traces) difference(d tracediff.Difference) {
 	case trace.Added:
 		colour = green
 	}
-	t.Line("%s %s  %s", t.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(d.EventType), painted(t.places(d)))
+	t.Line("%s %s  %s", t.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(d.EventType), painted(finding.Printable(places)))
 	if d.Kind != trace.Changed {
 		t.jsonExcerpt("   ", &d.Text, nil)
 		return
 	}
-	was, is := "A  ", "B  "
+	was, is, gone, added := "A  ", "B  ", "only A  ", "only B  "
 	if t.Golden {
-		was, is = "was  ", "is   "
+		was, is, gone, added = "was  ", "is   ", "gone  ", "new   "
 	}
 	for _, c := range d.Changes {
-		t.Line("  %s", string(c.Pointer))
-		t.jsonExcerpt(was, c.A, c.B)
-		t.jsonExcerpt(is, c.B, c.A)
+		at := string(c.Pointer)
+		if c.Path != "" {
+			at += "  (" + string(c.Path) + ")"
+		}
+		t.Line("  %s", at)
+		switch {
+		case c.B == nil:
+			t.jsonExcerpt(gone, c.A, nil)
+		case c.A == nil:
+			t.jsonExcerpt(added, c.B, nil)
+		default:
+			t.jsonExcerpt(was, c.A, c.B)
+			t.jsonExcerpt(is, c.B, c.A)
+		}
 	}
 }
 
@@ -110,6 +180,9 @@ func (t *Traces) places(d tracediff.Difference) string {
 	}
 	if d.B != nil {
 		list = append(list, b+eventPlace(d.B))
+	}
+	if d.Kind == trace.Moved {
+		list = append(list, "now after "+cmp.Or(d.B.After, "nothing"))
 	}
 	return strings.Join(list, ", ")
 }
@@ -137,6 +210,9 @@ func excerptOf(text, other *string) string {
 func (t *Traces) findingOf(d tracediff.Difference) finding.Finding {
 	codes := map[trace.Kind]finding.Code{trace.Missing: finding.TraceMissing, trace.Added: finding.TraceAdded, trace.Changed: finding.TraceChanged, trace.Moved: finding.TraceMoved}
 	message := fmt.Sprintf("%s %s (%s)", d.EventType, d.Kind, t.places(d))
+	if d.Kind != trace.Changed {
+		message += ": " + excerptOf(&d.Text, nil)
+	}
 	for _, c := range d.Changes {
 		message += fmt.Sprintf("; %s", c.Pointer)
 		if c.A != nil {
@@ -177,12 +253,15 @@ func (t *Traces) Row(row tracediff.Row) {
 			t.findings = append(t.findings, finding.New(finding.TraceChanged, "there are %d more differences", t.more))
 		}
 		file := row.B
-		if file.Verdict == tracediff.Missing {
+		if file.Verdict == tracediff.Unmatched {
 			file = row.A
 		}
 		r := document.Result{
 			Name: row.Name, File: file.Response, Response: true, Outcome: outcomeOf(StatusOf(row.Verdict)), Verdict: string(row.Verdict),
 			Bytes: file.Bytes, Findings: append(append(t.findings, row.A.Findings...), row.B.Findings...),
+		}
+		if row.Verdict == tracediff.Equal {
+			r.Findings = finding.AsWarnings(r.Findings)
 		}
 		if file.Digest != nil {
 			r.Digest = *file.Digest
@@ -193,15 +272,16 @@ func (t *Traces) Row(row tracediff.Row) {
 }
 
 func (t *Traces) verdictOf(row tracediff.Row) {
-	t.begun = false
 	switch {
-	case row.Verdict == tracediff.Equal && t.Several:
-		return
 	case row.Verdict == tracediff.Equal || row.Verdict == project.Differs:
-		if !t.Several {
-			t.Line("%s A %s  %s", t.verdict(row.Verdict), row.A.Capture, painted(Plural(*row.A.Events, "event", "events")))
-			t.Line("%-9s B %s  %s", "", row.B.Capture, painted(Plural(*row.B.Events, "event", "events")))
+		if t.Several {
+			if len(t.current.differences) > 0 {
+				t.endGroup(row.Name)
+			}
+			return
 		}
+		t.Line("%s A %s  %s", t.verdict(row.Verdict), row.A.Capture, painted(Plural(*row.A.Events, "event", "events")))
+		t.Line("%-9s B %s  %s", "", row.B.Capture, painted(Plural(*row.B.Events, "event", "events")))
 		if row.Verdict == project.Differs {
 			t.Line("  %d missing, %d added, %d changed, %d moved", row.Missing, row.Added, row.Changed, row.Moved)
 		}
@@ -231,11 +311,16 @@ func (t *Traces) once(list []finding.Finding) []finding.Finding {
 // End prints the number of comparisons by verdict, if there can be several, or the document. It
 // returns the exit status.
 func (t *Traces) End() Status {
+	t.printGroups()
 	switch {
 	case t.format == SARIF || t.format == JUnit:
 		t.document(t.Command)
+	case t.tally.Total() == 0:
 	case t.Several && t.Golden:
 		t.Note("%s: %s", Plural(t.tally.Total(), "scenario", "scenarios"), t.tally.Counts())
+		if t.tally.counts[project.Differs] > 0 && !t.Quiet {
+			t.Note("next: "+hint.WriteGoldens, t.Dir, t.Dir)
+		}
 	case t.Several:
 		t.Note("%s: %s", Plural(t.tally.Total(), "capture", "captures"), t.tally.Counts())
 	}
@@ -252,11 +337,11 @@ func (p *Printer) Goldens(rows []golden.Row, quiet bool) Status {
 			p.json(row)
 		case quiet || row.Verdict == tracediff.Equal:
 		default:
-			line := row.Change
+			line := row.Golden
 			if row.Lines != nil {
-				line = Plural(*row.Lines, "line", "lines") + ", " + line
+				line += "  " + Plural(*row.Lines, "line", "lines") + ", " + finding.Escape(row.Change)
 			}
-			p.Line("%s \t%s  %s", p.verdict(row.Verdict), row.Golden, line)
+			p.Line("%s \t%s", p.verdict(row.Verdict), line)
 			p.Findings(row.Findings)
 		}
 	}
@@ -283,13 +368,15 @@ func (p *Printer) Instabilities(repeat int, list []golden.Instability) Status {
 	for ; matched < len(list) && list[matched].Is != ""; matched++ {
 	}
 	if matched > 0 {
-		p.Line("values that differ between %d captures of a scenario, as matchers for trace.json:", repeat)
+		p.Line("values that differ between %d captures of a scenario. If they are meant to be random, for trace.json:", repeat)
+		p.settings(list[:matched])
 	}
 	for _, i := range list[:matched] {
-		p.Line("  {\"event\": %s, \"pointer\": %s, \"is\": \"%s\"}", painted(jsonText(i.Event)), painted(jsonText(string(i.Pointer))), string(i.Is))
-		p.Line("    \tin %s", strings.Join(i.Scenarios, ", "))
+		p.Line("%s %s, \tin %s", painted(finding.Escape(i.Event)), finding.Escape(string(i.Pointer)), strings.Join(i.Scenarios, ", "))
 		for _, v := range []*string{i.A, i.B} {
-			if v != nil {
+			if v == nil {
+				p.Line("    not there")
+			} else {
 				p.Line("    %s", painted(excerptOf(v, nil)))
 			}
 		}
@@ -298,9 +385,37 @@ func (p *Printer) Instabilities(repeat int, list []golden.Instability) Status {
 		p.Line("events that differ between %d captures of a scenario, which no matcher hides:", repeat)
 	}
 	for _, i := range list[matched:] {
-		p.Line("  %s %s, \tin %s", painted(finding.Escape(i.Event)), string(i.Kind), strings.Join(i.Scenarios, ", "))
+		p.Line("%s %s, \tin %s", painted(finding.Escape(i.Event)), string(i.Kind), strings.Join(i.Scenarios, ", "))
+		if i.A != nil {
+			p.Line("    %s", painted(excerptOf(i.A, nil)))
+		}
 	}
 	return Negative
+}
+
+// settings prints a file trace.json that hides values that differ.
+func (p *Printer) settings(list []golden.Instability) {
+	var matchers []string
+	shape := false
+	for _, i := range list {
+		if i.Is == golden.Shape {
+			shape = true
+			continue
+		}
+		if m := fmt.Sprintf(`{"event": %s, "pointer": %s, "is": "%s"}`, jsonText(i.Event), jsonText(string(i.Pointer)), i.Is); !slices.Contains(matchers, m) {
+			matchers = append(matchers, m)
+		}
+	}
+	var members []string
+	if shape {
+		members = append(members, `"text": "shape"`)
+	}
+	if len(matchers) > 0 {
+		members = append(members, "\"matchers\": [\n    "+strings.Join(matchers, ",\n    ")+"]")
+	}
+	for line := range strings.SplitSeq("{"+strings.Join(members, ",\n  ")+"}", "\n") {
+		p.Line("  %s", painted(line))
+	}
 }
 
 // jsonText returns a string as JSON that is safe to print.
