@@ -46,7 +46,7 @@ func startChat(t *testing.T) *chat {
 	var agent string
 	for _, h := range loadHarnesses(t) {
 		if h.Name == "pydantic-ai" {
-			agent = startHarness(t, h)
+			agent = runningHarness(t, h)
 		}
 	}
 	b, err := browser.Launch()

@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 )
 
-// startHarness starts a server of a harness and returns its URL.
-func startHarness(t *testing.T, of harness) string {
+// runningHarness starts a server of a harness and returns its URL.
+func runningHarness(t *testing.T, of harness) string {
 	t.Helper()
 	h, err := scenario.LoadHarness(t.Context(), filepath.Dir(of.expected))
 	if err != nil {

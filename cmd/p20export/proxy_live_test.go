@@ -36,8 +36,8 @@ func TestProxyLive(t *testing.T) {
 	of := loadHarnesses(t)
 	adk := of[slices.IndexFunc(of, func(h harness) bool { return h.Name == "adk" })]
 
-	direct := startHarness(t, adk)
-	behind := startHarness(t, adk)
+	direct := runningHarness(t, adk)
+	behind := runningHarness(t, adk)
 	store, frozen := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "frozen")
 	proxy := startProgram(t, "proxy", "--listen", "127.0.0.1:0", "--upstream", behind, "--captures", store, "--freeze", frozen, "--label", "integration=adk")
 
