@@ -390,7 +390,7 @@ regenerate: ## rewrite the sample lane, the schemas and every other file that te
 	@$(GO) test -count=1 ./discovery/report -run '^TestGolden$$' -update
 	@$(MAKE) sample
 	@$(MAKE) schema
-	@$(GO) test -count=1 ./cmd/p20export -run '^Test(Stable|RowTable)$$' -update
+	@$(GO) test -count=1 ./cmd/p20export -run '^Test(Stable|RowTable|TraceDrift)$$' -update
 	@$(MAKE) vectors
 
 .PHONY: fuzz
