@@ -15,8 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project/golden"
+	"github.com/p20export/p20export/project/tracediff"
 )
 
 var (
@@ -26,7 +30,8 @@ var (
 )
 
 // TestLive runs every scenario against the real integrations. It freezes and validates each
-// capture, and compares its structure with that of the committed capture.
+// capture, and compares its structure and its trace with those of the committed capture, which
+// is from another process.
 func TestLive(t *testing.T) {
 	ran := 0
 	for _, of := range loadHarnesses(t) {
@@ -79,7 +84,34 @@ func runHarness(t *testing.T, of harness) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the structure changed since the committed capture (-committed +fresh):\n%s", diff)
 			}
+			compareTrace(t, of, committed, dir)
 		})
+	}
+}
+
+// compareTrace compares the traces of two captures of a harness event by event. The trace.json of
+// the harness, if there is one, says what is random; everything else has to be equal.
+func compareTrace(t *testing.T, of harness, committed, fresh string) {
+	t.Helper()
+	dir, err := golden.Open(t.Context(), filepath.Dir(of.expected))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	printed := &render.Traces{Printer: render.New(&out, render.Text, build.Tool()), Command: "diff"}
+	row, err := tracediff.Compare(t.Context(), tracediff.Trace{Path: committed}, tracediff.Trace{Path: fresh}, dir.Settings, func(d tracediff.Difference) error {
+		printed.Difference(d)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed.Row(row)
+	if err := printed.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	if row.Verdict != tracediff.Equal {
+		t.Errorf("the trace changed since the committed capture:\n%s", out.String())
 	}
 }
 
