@@ -59,7 +59,7 @@ type Source func() (*Line, error)
 // A Comparison says how traces are compared.
 type Comparison struct {
 	// Exact says that every line has its place. Otherwise lines whose order a client cannot
-	// notice (T9) may appear in any order.
+	// notice (TR10) may appear in any order.
 	Exact bool
 	// Same says that lines that both traces have are reported too.
 	Same bool

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/trace"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // source returns the lines of a stream.
@@ -184,6 +186,47 @@ func TestCompareOrderAfterMissing(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The rule about comparing has vectors, too: the events of two streams and their differences.
+func TestComparisons(t *testing.T) {
+	t.Parallel()
+	var vectors []struct {
+		Name        string
+		Exact       bool
+		A, B        []json.RawMessage
+		Differences []string
+	}
+	if err := json.Unmarshal(testkit.Read(t, "testdata/comparisons.json"), &vectors); err != nil || len(vectors) < 8 {
+		t.Fatalf("%d vectors, %v", len(vectors), err)
+	}
+	texts := func(events []json.RawMessage) (list []string) {
+		for _, e := range events {
+			list = append(list, string(e))
+		}
+		return list
+	}
+	for _, v := range vectors {
+		got := []string{}
+		err := trace.Compare(source(t, texts(v.A)...), source(t, texts(v.B)...), trace.Comparison{Exact: v.Exact}, func(d *trace.Difference) error {
+			line := d.A
+			if line == nil {
+				line = d.B
+			}
+			text := string(d.Kind) + " " + line.Type
+			for _, c := range d.Changes {
+				text += fmt.Sprintf(" %s %s %s", c.Pointer, c.A, c.B)
+			}
+			got = append(got, text)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(v.Differences, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", v.Name, diff)
+		}
 	}
 }
 

@@ -26,14 +26,14 @@ const (
 	// Time says that it counts only that the value is a time: a date of ISO 8601, with or
 	// without a time of day, or a number.
 	Time Match = "time"
-	// ID says that the value, a string, is an id (T2).
+	// ID says that the value, a string, is an id (TR2).
 	ID Match = "id"
 )
 
 // Matches returns all values of Match.
 func Matches() []Match { return []Match{Ignore, Number, ID, Time} }
 
-// A Matcher says what of the values in a place of events counts (T10).
+// A Matcher says what of the values in a place of events counts (TR9).
 type Matcher struct {
 	// Event is the type of the events. Matchers of STATE_SNAPSHOT and ACTIVITY_SNAPSHOT also
 	// apply to the values that patches change.

@@ -59,11 +59,11 @@ func excused(rule string, a, b *jsonvalue.Object) string {
 		at, text := stringIn(o, "type"), stringIn(o, "refused")
 		switch {
 		case strings.HasSuffix(at, " RAW"):
-			return "RAW outside a run or without an event (T3)"
+			return "RAW outside a run or without an event (TR3)"
 		case strings.Contains(text, `"timestamp"`):
-			return "a timestamp that is no number (T3)"
-		case (rule == "T5" || rule == "T6" || rule == "T9") && strings.HasPrefix(text, "First ") && strings.HasSuffix(at, "_CHUNK"):
-			return "a chunk that cannot begin a text, after another event (T5, T6, T9)"
+			return "a timestamp that is no number (TR3)"
+		case (rule == "TR5" || rule == "TR6" || rule == "TR10") && strings.HasPrefix(text, "First ") && strings.HasSuffix(at, "_CHUNK"):
+			return "a chunk that cannot begin a text, after another event (TR5, TR6, TR10)"
 		}
 	}
 	return ""

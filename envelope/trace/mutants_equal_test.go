@@ -13,13 +13,13 @@ import (
 // it asks whether two streams are equal, and knows nothing of a normal form or an alignment.
 
 // ruleNames are the rules that make streams equal, in the order in which they are tried.
-var ruleNames = [...]string{"T8", "T3", "T2", "T4", "T5", "T6", "T9"}
+var ruleNames = [...]string{"TR8", "TR3", "TR2", "TR4", "TR5", "TR6", "TR10"}
 
 // A level is how many of the rules apply.
 type level int
 
 const (
-	byValues level = iota // T8
+	byValues level = iota // TR8
 	byWhatCounts
 	byNames
 	byText
@@ -113,7 +113,7 @@ type item struct {
 	dropped bool
 }
 
-// about returns what the place of an event is about (T9).
+// about returns what the place of an event is about (TR10).
 func about(e *jsonvalue.Object) (list []string) {
 	for _, name := range [...]string{"messageId", "toolCallId"} {
 		v, _ := e.Get(name)
@@ -201,7 +201,7 @@ func hasMore(e *jsonvalue.Object) bool {
 	return !slices.Equal(names, want[stringIn(e, "type")])
 }
 
-// joined joins the deltas of each text (T4).
+// joined joins the deltas of each text (TR4).
 func joined(list []item) (out []item) {
 	var open []int // places in out of texts that can go on
 	for _, i := range list {
@@ -270,7 +270,7 @@ type change struct {
 	before, after jsonvalue.Value
 }
 
-// documentsOf returns what each event does to the state and to activities (T5, T6).
+// documentsOf returns what each event does to the state and to activities (TR5, TR6).
 func documentsOf(events []*jsonvalue.Object) []change {
 	list := make([]change, len(events))
 	known := map[string]jsonvalue.Value{} // of the run: the state, and activities by id
@@ -330,7 +330,7 @@ func textOf(v jsonvalue.Value) strictjson.Value {
 	return read
 }
 
-// An exchange is the ids of two streams that correspond, one for one (T2).
+// An exchange is the ids of two streams that correspond, one for one (TR2).
 type exchange struct {
 	a, b     map[string]bool // the ids
 	to, from map[string]string

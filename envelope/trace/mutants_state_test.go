@@ -262,7 +262,7 @@ func units(list []uint16) string {
 	return parsed(b.String()).(string)
 }
 
-// independent reports whether a client cannot notice the order of two events (T9).
+// independent reports whether a client cannot notice the order of two events (TR10).
 func independent(a, b *jsonvalue.Object) bool {
 	x, y := about(a), about(b)
 	return !slices.Contains(y, everything) && !slices.ContainsFunc(x, func(what string) bool { return what == everything || slices.Contains(y, what) })

@@ -27,7 +27,7 @@ func (r role) String() string {
 
 // names gives ids their names: the role in which an id is first found, and a number in the order
 // in which the ids of the role are found. Equal ids have one name, and different ids have
-// different ones (T2).
+// different ones (TR2).
 type names struct {
 	known *IDs
 	byID  map[string]string

@@ -9,7 +9,7 @@ import (
 // Every string of a line that looks like a name is one. So is every token that does of a string
 // that begins with "/", which is a JSON Pointer in a patch, and every part that does between
 // quotes in a string, which is a string of JSON text. What is no name and would look like one has
-// a prefix (T2).
+// a prefix (TR2).
 
 // roleIn returns the role of a name, and 0 if s does not look like one.
 func roleIn(s string) role {

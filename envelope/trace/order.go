@@ -5,7 +5,7 @@ import (
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
 
-// An order is where a client notices the place of a line (T9).
+// An order is where a client notices the place of a line (TR10).
 type order struct {
 	barrier      bool // everywhere
 	conversation bool

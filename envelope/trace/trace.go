@@ -1,6 +1,6 @@
 // Package trace brings streams of AG-UI events into a normal form, in which two runs of the
 // same agent are equal if nothing changed that a client can notice: docs/traces.md has its
-// rules (T1 to T10).
+// rules (TR1 to TR10).
 //
 // A [Normalizer] takes events and passes lines to a function. A line is the JSON text of an
 // event with names such as message-2 in the place of generated ids, and without times. The
@@ -20,17 +20,17 @@ import (
 
 // Options choose what counts. The zero value is the default of docs/traces.md.
 type Options struct {
-	// Raw says that RAW events count (T3).
+	// Raw says that RAW events count (TR3).
 	Raw bool
-	// Deltas says that each delta counts, and not only the text of all (T4).
+	// Deltas says that each delta counts, and not only the text of all (TR4).
 	Deltas bool
-	// Pulses says that each of several equal STATE_SNAPSHOTs counts (T5).
+	// Pulses says that each of several equal STATE_SNAPSHOTs counts (TR5).
 	Pulses bool
-	// Patches says that patches count as they are written, and not by their effect (T6).
+	// Patches says that patches count as they are written, and not by their effect (TR6).
 	Patches bool
-	// Shape says that of what a model writes only counts whether there is any (T7).
+	// Shape says that of what a model writes only counts whether there is any (TR7).
 	Shape bool
-	// Matchers say what of some values counts (T10).
+	// Matchers say what of some values counts (TR9).
 	Matchers []Matcher
 }
 
@@ -179,7 +179,7 @@ func (n *Normalizer) value(e *envelope.Event) *jsonvalue.Object {
 	return value
 }
 
-// members returns the members of an event that count (T3).
+// members returns the members of an event that count (TR3).
 func members(e *envelope.Event) *jsonvalue.Object {
 	value := new(jsonvalue.Object)
 	for m := range e.Object.All {
@@ -191,5 +191,5 @@ func members(e *envelope.Event) *jsonvalue.Object {
 	return value
 }
 
-// uncounted reports whether a member of an event is the type or does not count (T3).
+// uncounted reports whether a member of an event is the type or does not count (TR3).
 func uncounted(m envelope.Member) bool { return m.Is("type", "timestamp", "rawEvent") }

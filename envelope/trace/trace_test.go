@@ -91,7 +91,7 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	page := string(testkit.Read(t, "../../docs/traces.md"))
-	rules := regexp.MustCompile(`<a id="(T\d+)"></a>`).FindAllStringSubmatch(page, -1)
+	rules := regexp.MustCompile(`<a id="(TR\d)"></a>`).FindAllStringSubmatch(page, -1)
 	for _, r := range rules {
 		if !covered[r[1]] {
 			t.Errorf("no vector shows rule %s", r[1])

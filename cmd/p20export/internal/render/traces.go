@@ -317,14 +317,23 @@ func (t *Traces) End() Status {
 		t.document(t.Command)
 	case t.tally.Total() == 0:
 	case t.Several && t.Golden:
-		t.Note("%s: %s", Plural(t.tally.Total(), "scenario", "scenarios"), t.tally.Counts())
+		t.Note("%s: %s", Plural(t.tally.Total(), "scenario", "scenarios"), t.counts())
 		if t.tally.counts[project.Differs] > 0 && !t.Quiet {
 			t.Note("next: "+hint.WriteGoldens, t.Dir, t.Dir)
 		}
 	case t.Several:
-		t.Note("%s: %s", Plural(t.tally.Total(), "capture", "captures"), t.tally.Counts())
+		t.Note("%s: %s", Plural(t.tally.Total(), "capture", "captures"), t.counts())
 	}
 	return t.tally.Status
+}
+
+// counts formats the numbers of comparisons by verdict.
+func (t *Traces) counts() string {
+	text := t.tally.Counts()
+	if t.tally.counts[project.Differs] != 1 {
+		text = strings.Replace(text, " "+string(project.Differs), " differ", 1)
+	}
+	return text
 }
 
 // Goldens prints the outcome of writing goldens.
