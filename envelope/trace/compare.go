@@ -3,8 +3,10 @@ package trace
 import (
 	"bytes"
 	"crypto/sha256"
+	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -334,9 +336,45 @@ func (c *comparison) similar(a, b *Line) int32 {
 	case a.Type != b.Type:
 		return 0
 	case c.equal(a, b):
-		return 4
+		return 4 * sampled
 	case a.skeleton == b.skeleton, c.names[0][a.subject] == b.subject && b.subject != "":
-		return 2
+		return 2 * sampled
 	}
-	return 1
+	return 1 + int32(a.common(b))
+}
+
+// sampled is the number of words of a line that are compared.
+const sampled = 32
+
+// common returns how many of the words of two lines are in both, of a sample: those with the
+// least hashes of all (Broder 1997).
+func (l *Line) common(other *Line) (n int) {
+	x, y := l.sample(), other.sample()
+	for i, j, taken := 0, 0, 0; taken < sampled && i < len(x) && j < len(y); taken++ {
+		switch {
+		case x[i] == y[j]:
+			n, i, j = n+1, i+1, j+1
+		case x[i] < y[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return n
+}
+
+// sample returns the least hashes of the words of a line, sorted.
+func (l *Line) sample() []uint32 {
+	if l.words == nil {
+		l.words = []uint32{}
+		for word := range bytes.FieldsFuncSeq(l.Text, func(r rune) bool { return strings.ContainsRune(` "{}[]:,`, r) }) {
+			h := fnv.New32a()
+			h.Write(word)
+			l.words = append(l.words, h.Sum32())
+		}
+		slices.Sort(l.words)
+		l.words = slices.Compact(l.words)
+		l.words = slices.Clip(l.words[:min(sampled, len(l.words))])
+	}
+	return l.words
 }

@@ -58,6 +58,7 @@ func (i *IDs) Event(e *envelope.Event) {
 	}
 	n.object(value, 0)
 	i.matchers.apply(e.Type, value, &n)
+	i.matchers.applyPatch(e.Type, value, &n)
 }
 
 // keysOf returns the members of an event that can have ids.
@@ -68,7 +69,7 @@ func (i *IDs) keysOf(e *envelope.Event) *idKeys {
 		*k = idKeys{shape: shape}
 		at := 0
 		for m := range e.Object.All {
-			if name, _ := m.Name.Text(); hasIDs(name) || i.matchers.hasIDs(e.Type, name) {
+			if name, _ := m.Name.Text(); hasIDs(name) || i.matchers.hasIDs(e.Type, name) || i.matchers.patches(e.Type, name) {
 				k.members = append(k.members, at)
 			}
 			at++

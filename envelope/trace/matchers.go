@@ -61,6 +61,9 @@ func (m Matcher) Check() error {
 
 // tokens returns the tokens of a pointer.
 func tokens(p string) []string {
+	if p == "" {
+		return nil
+	}
 	list := strings.Split(p, "/")[1:]
 	for i, t := range list {
 		list[i] = unescape(t)
@@ -98,6 +101,54 @@ func (all matchers) apply(eventType string, o *jsonvalue.Object, names *names) {
 	for _, m := range all[eventType] {
 		m.in(o, m.tokens, names)
 	}
+}
+
+// patched returns the type of the snapshots and the member with the value that the patches of a
+// type of events change, and the member with the patch. It returns "" for other types.
+func patched(eventType string) (snapshot, member, patch string) {
+	switch eventType {
+	case eventnames.StateDelta:
+		return eventnames.StateSnapshot, "snapshot", "delta"
+	case eventnames.ActivityDelta:
+		return eventnames.ActivitySnapshot, "content", "patch"
+	}
+	return "", "", ""
+}
+
+// patches reports whether the member of an event is a patch of what a matcher says to have ids.
+func (all matchers) patches(eventType, name string) bool {
+	snapshot, member, patch := patched(eventType)
+	return name == patch && all.hasIDs(snapshot, member)
+}
+
+// applyPatch applies the matchers of a snapshot to the values in a patch.
+func (all matchers) applyPatch(eventType string, o *jsonvalue.Object, names *names) {
+	snapshot, member, patch := patched(eventType)
+	ops, _ := o.Get(patch)
+	each(ops, func(op *jsonvalue.Object) {
+		path := text(op, "path")
+		v, ok := op.Get("value")
+		if !ok || path != "" && path[0] != '/' {
+			return
+		}
+		all.applyAt(snapshot, append([]string{member}, tokens(path)...), v, names)
+	})
+}
+
+// applyAt applies matchers to a copy of the value at a path of an object, and returns it, or nil
+// if it is null or ignored.
+func (all matchers) applyAt(eventType string, path []string, v jsonvalue.Value, names *names) jsonvalue.Value {
+	v = jsonvalue.Clone(v)
+	if len(all[eventType]) == 0 {
+		return v
+	}
+	for _, t := range slices.Backward(path) {
+		o := new(jsonvalue.Object)
+		o.Set(t, v)
+		v = o
+	}
+	all.apply(eventType, v.(*jsonvalue.Object), names)
+	return at(v, path)
 }
 
 // in changes what the tokens match in a value.
@@ -161,16 +212,5 @@ var isoTime = sync.OnceValue(func() *regexp.Regexp {
 // snapshot match is changed, or nil if the value is null or ignored. The snapshot has the document in a
 // member.
 func (n *Normalizer) matched(d *document, path []string, v jsonvalue.Value) jsonvalue.Value {
-	v = jsonvalue.Clone(v)
-	if len(n.matchers[d.snapshot]) == 0 {
-		return v
-	}
-	all := append([]string{d.member}, path...)
-	for _, t := range slices.Backward(all) {
-		o := new(jsonvalue.Object)
-		o.Set(t, v)
-		v = o
-	}
-	n.matchers.apply(d.snapshot, v.(*jsonvalue.Object), nil)
-	return at(v, all)
+	return n.matchers.applyAt(d.snapshot, append([]string{d.member}, path...), v, nil)
 }

@@ -52,6 +52,7 @@ type Line struct {
 	// set by Compare.
 	skeleton string
 	names    []string
+	words    []uint32 // a sample of the words of Text, made when it is needed
 }
 
 // Clone returns a copy of l that stays valid.

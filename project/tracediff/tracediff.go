@@ -84,8 +84,10 @@ type Row struct {
 
 // Place is the place of an event, or of the first of several that count as one.
 type Place struct {
-	// Event is the index of the event in the capture, from 0.
+	// Event is the index of the event in the capture, from 0, and Last that of the last one of
+	// several.
 	Event int `json:"event"`
+	Last  int `json:"last"`
 	// Offset is the offset of the event's first data byte in the response.
 	Offset int64 `json:"offset"`
 	// Line is the line of the response with that byte, from 1.
@@ -260,7 +262,7 @@ func placeOf(l *trace.Line) *Place {
 	if l == nil {
 		return nil
 	}
-	return &Place{Event: l.First.Index, Offset: l.First.Offset, Line: l.First.Line, After: l.After}
+	return &Place{Event: l.First.Index, Last: l.Last.Index, Offset: l.First.Offset, Line: l.First.Line, After: l.After}
 }
 
 func textOf(b []byte) *string {

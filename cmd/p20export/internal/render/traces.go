@@ -188,6 +188,9 @@ func (t *Traces) places(d tracediff.Difference) string {
 }
 
 func eventPlace(at *tracediff.Place) string {
+	if at.Last > at.Event {
+		return fmt.Sprintf("events %d to %d, line %d", at.Event, at.Last, at.Line)
+	}
 	return fmt.Sprintf("event %d, line %d", at.Event, at.Line)
 }
 
