@@ -39,7 +39,7 @@ type Matcher struct {
 	// apply to the values that patches change.
 	Event string
 	// Pointer is the JSON Pointer of the values in the event. A token * stands for every
-	// member or element.
+	// member or element. It can go on into the text of a JSON object or array.
 	Pointer finding.Pointer
 	Is      Match
 }
@@ -163,7 +163,7 @@ func (m matcher) in(v jsonvalue.Value, tokens []string, names *names) {
 			e, _ := v.Get(name)
 			switch {
 			case len(rest) > 0:
-				m.in(e, rest, names)
+				v.Set(name, m.within(e, rest, names))
 			case m.is == Ignore:
 				v.Delete(name)
 			default:
@@ -175,7 +175,7 @@ func (m matcher) in(v jsonvalue.Value, tokens []string, names *names) {
 			switch {
 			case t != "*" && t != strconv.Itoa(i):
 			case len(rest) > 0:
-				m.in(e, rest, names)
+				v.Set(i, m.within(e, rest, names))
 			case m.is == Ignore:
 				v.Set(i, "(ignored)")
 			default:
@@ -183,6 +183,22 @@ func (m matcher) in(v jsonvalue.Value, tokens []string, names *names) {
 			}
 		}
 	}
+}
+
+// within is in for a value that can be the text of a JSON object or array. It returns the value,
+// or the text without white space.
+func (m matcher) within(v jsonvalue.Value, tokens []string, names *names) jsonvalue.Value {
+	s, ok := v.(string)
+	if !ok || !isJSON(s) {
+		m.in(v, tokens, names)
+		return v
+	}
+	inner, err := parse([]byte(s))
+	if err != nil {
+		return v
+	}
+	m.in(inner, tokens, names)
+	return string(jsonvalue.Append(nil, inner))
 }
 
 // replace returns what stands for a value. A value of another kind stays.

@@ -120,7 +120,7 @@ func (n *names) text(s string) string {
 	return b.String()
 }
 
-// isJSON reports whether a text is a JSON object or array with strings.
+// isJSON reports whether a text is a JSON object or array with strings or names.
 func isJSON(s string) bool {
 	t := strings.TrimLeft(s, " \t\r\n")
 	if t == "" || t[0] != '{' && t[0] != '[' || !strings.Contains(t, `"`) {

@@ -119,6 +119,7 @@ func TestSuggestions(t *testing.T) {
 		{change("CUSTOM", "", "/value", nil, text(`1`)), "CUSTOM", "/value", trace.Ignore},
 		{change("CUSTOM", "", "/value/hits/2", nil, text(`1`)), "CUSTOM", "/value/hits", trace.Ignore},
 		{change("CUSTOM", "", "/value/by/1341cda2-7b8c", text(`1`), nil), "CUSTOM", "/value/by/*", trace.Ignore},
+		{change("TOOL_CALL_RESULT", "", "/content", text(`"{\"n\": [{\"at\": 5}]}"`), text(`"{\"n\":[{\"at\":6}]}"`)), "TOOL_CALL_RESULT", "/content/n/*/at", trace.Number},
 		{change("TEXT_MESSAGE_CONTENT", "", "/delta", text(`"Hello."`), text(`"Hi."`)), "TEXT_MESSAGE_CONTENT", "/delta", golden.Shape},
 		{change("MESSAGES_SNAPSHOT", "", "/messages/1/content", text(`"Hello."`), text(`"Hi."`)), "MESSAGES_SNAPSHOT", "/messages/*/content", golden.Shape},
 		{change("STATE_DELTA", "/runs/3/at/t", "/delta/1/value/t", text(`5`), text(`6`)), "STATE_SNAPSHOT", "/snapshot/runs/*/at/t", trace.Number},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/eventnames"
@@ -50,12 +52,66 @@ func (all *Instabilities) Add(d tracediff.Difference) {
 	}
 	for _, c := range d.Changes {
 		event, pointer := place(d, c)
+		if all.inText(d, event, pointer, c) {
+			continue
+		}
 		is := suggest(c)
 		if is == trace.Ignore && isModels(event, pointer) {
 			is = Shape
 		}
 		all.add(d.Name, Instability{Kind: d.Kind, Event: event, Pointer: pointer, Is: is, A: c.A, B: c.B})
 	}
+}
+
+// inText adds what differs in two texts of JSON objects or arrays. It reports whether there are
+// two.
+func (all *Instabilities) inText(d tracediff.Difference, event string, p finding.Pointer, c tracediff.Change) bool {
+	values := [2]any{}
+	for i, text := range []*string{c.A, c.B} {
+		var s string
+		if text == nil || json.Unmarshal([]byte(*text), &s) != nil || json.Unmarshal([]byte(s), &values[i]) != nil {
+			return false
+		}
+	}
+	var compare func(p finding.Pointer, a, b any)
+	compare = func(p finding.Pointer, a, b any) {
+		if x, ok := a.(map[string]any); ok {
+			if y, ok := b.(map[string]any); ok && maps.EqualFunc(x, y, func(any, any) bool { return true }) {
+				for _, name := range slices.Sorted(maps.Keys(x)) {
+					compare(p.Name(name), x[name], y[name])
+				}
+				return
+			}
+		}
+		if x, ok := a.([]any); ok {
+			if y, ok := b.([]any); ok && len(x) == len(y) {
+				for i := range x {
+					compare(p.Index(i), x[i], y[i])
+				}
+				return
+			}
+		}
+		texts := [2]string{}
+		for i, v := range []any{a, b} {
+			text, err := json.Marshal(v, json.Deterministic(true))
+			if err != nil {
+				return
+			}
+			texts[i] = string(text)
+		}
+		if texts[0] != texts[1] {
+			inner := tracediff.Change{Pointer: p, A: &texts[0], B: &texts[1]}
+			_, at := place(tracediff.Difference{EventType: event}, inner)
+			all.add(d.Name, Instability{Kind: d.Kind, Event: event, Pointer: at, Is: suggest(inner), A: inner.A, B: inner.B})
+		}
+	}
+	if _, scalar := values[0].(map[string]any); !scalar {
+		if _, list := values[0].([]any); !list {
+			return false
+		}
+	}
+	compare(p, values[0], values[1])
+	return true
 }
 
 // Note adds that a capture of a scenario had no trace, and another one did. The cause is the code
