@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +98,10 @@ func (fl *discoverFlags) traces(cmd *cobra.Command, p *render.Printer, plan *sce
 	}
 	done := render.Done
 	if len(again) > 0 {
-		status, err := fl.compareAgain(cmd, p, captures, again)
+		asked := slices.DeleteFunc(slices.Clone(scenarios), func(name string) bool {
+			return slices.ContainsFunc(rows, func(row scenario.Row) bool { return row.Scenario == name && row.Verdict == scenario.Skipped })
+		})
+		status, err := fl.compareAgain(cmd, p, captures, asked, again)
 		if err != nil {
 			return done, err
 		}
@@ -127,12 +131,13 @@ func withoutTrace(f tracediff.File) string {
 }
 
 // compareAgain compares captures with those of other times.
-func (fl *discoverFlags) compareAgain(cmd *cobra.Command, p *render.Printer, captures []string, again []*scenario.Plan) (render.Status, error) {
+func (fl *discoverFlags) compareAgain(cmd *cobra.Command, p *render.Printer, captures, scenarios []string, again []*scenario.Plan) (render.Status, error) {
 	var s tracediff.Settings
 	if fl.goldens != nil {
 		s = fl.goldens.Settings
 	}
 	var found golden.Instabilities
+	traced := map[string]bool{}
 	for _, plan := range again {
 		for _, path := range captures {
 			other := filepath.Join(plan.Dir, filepath.Base(path))
@@ -146,10 +151,19 @@ func (fl *discoverFlags) compareAgain(cmd *cobra.Command, p *render.Printer, cap
 			if err != nil {
 				return render.Failed, err
 			}
-			if a, b := withoutTrace(row.A), withoutTrace(row.B); a != b {
+			switch a, b := withoutTrace(row.A), withoutTrace(row.B); {
+			case a != b:
 				found.Note(row.Name, cmp.Or(a, b))
+			case a == "":
+				traced[row.Name] = true
 			}
 		}
 	}
-	return p.Instabilities(fl.repeat, found.List()), nil
+	var untraced []string
+	for _, name := range scenarios {
+		if !traced[name] {
+			untraced = append(untraced, name)
+		}
+	}
+	return p.Instabilities(fl.repeat, len(traced), untraced, found.List()), nil
 }

@@ -358,8 +358,8 @@ func writeGoldens(cmd *cobra.Command, dir *golden.Directory, paths []string, rea
 	rows, err := dir.Write(cmd.Context(), paths, reason, time.Now(), func(path string, read func(scan.Progress)) {
 		cli.Reading(cmd, path, func(progress func(int64)) { read(progress) })
 	})
-	if err := interrupted(cmd); err != nil {
-		return p.Close(err)
+	if cause := interrupted(cmd); cause != nil && rows == nil {
+		return p.Close(cause)
 	}
 	if err != nil {
 		return p.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))

@@ -79,14 +79,17 @@ func Compare(a, b Source, how Comparison, report func(*Difference) error) error 
 		if len(x) == 0 && len(y) == 0 {
 			return c.flush(0)
 		}
-		if len(x) > 0 && len(y) > 0 && c.equal(x[0], y[0]) {
+		heads := len(x) > 0 && len(y) > 0
+		if !heads || !c.equal(x[0], y[0]) || !c.bound(x[0], y[0]) {
+			if err := c.fill(Window); err != nil {
+				return err
+			}
+		}
+		if heads && c.certain(x[0], y[0]) {
 			c.bind(x[0], y[0])
 			c.same(x[0], y[0])
 			c.drop(1, 1)
 			continue
-		}
-		if err := c.fill(Window); err != nil {
-			return err
 		}
 		if c.reordered(0) || c.reordered(1) {
 			continue
@@ -104,6 +107,19 @@ type side struct {
 	bytes int    // of lines
 	last  string // the type of the last line
 	ended bool
+	// about are the lines by their subjects.
+	about map[string][]*Line
+}
+
+// forget removes a line that is no longer in the window from those about its subject.
+func (s *side) forget(l *Line) {
+	s.bytes -= len(l.Text)
+	if list := s.about[l.subject]; len(list) > 1 {
+		i := slices.Index(list, l)
+		s.about[l.subject] = slices.Delete(slices.Clone(list), i, i+1)
+	} else {
+		delete(s.about, l.subject)
+	}
 }
 
 type comparison struct {
@@ -160,6 +176,41 @@ func (c *comparison) equal(a, b *Line) bool {
 	return true
 }
 
+// bound reports whether the names of two lines that are equal all belong together already.
+func (c *comparison) bound(a, b *Line) bool {
+	for i, x := range a.names {
+		if c.names[0][x] != b.names[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// follow is how many lines about a name are looked at before names belong together.
+const follow = 8
+
+// certain reports whether two lines are equal, and what the window has about the names that are
+// new is so, too. The starts of two messages can be equal although the messages are not.
+func (c *comparison) certain(a, b *Line) bool {
+	if !c.equal(a, b) {
+		return false
+	}
+	for i, x := range a.names {
+		y := b.names[i]
+		if _, ok := c.names[0][x]; ok {
+			continue
+		}
+		p, q := c.sides[0].about[x], c.sides[1].about[y]
+		if !slices.EqualFunc(p[:min(follow, len(p), len(q))], q[:min(follow, len(p), len(q))], func(m, n *Line) bool { return m.skeleton == n.skeleton }) {
+			return false
+		}
+		if len(p) < min(follow, len(q)) && c.sides[0].ended || len(q) < min(follow, len(p)) && c.sides[1].ended {
+			return false
+		}
+	}
+	return true
+}
+
 // bind notes that the names of two lines are of the same ids, as far as both are new.
 func (c *comparison) bind(a, b *Line) {
 	for i, x := range a.names[:min(len(a.names), len(b.names))] {
@@ -192,6 +243,10 @@ func (c *comparison) fill(n int) error {
 				l.After, s.last = s.last, l.Type
 				s.lines = append(s.lines, l)
 				s.bytes += len(l.Text)
+				if s.about == nil {
+					s.about = map[string][]*Line{}
+				}
+				s.about[l.subject] = append(s.about[l.subject], l)
 			}
 		}
 	}
@@ -203,7 +258,7 @@ func (c *comparison) drop(a, b int) {
 	for i, n := range [2]int{a, b} {
 		s := &c.sides[i]
 		for _, l := range s.lines[:n] {
-			s.bytes -= len(l.Text)
+			s.forget(l)
 		}
 		s.lines = s.lines[n:]
 	}
@@ -223,7 +278,7 @@ func (c *comparison) reordered(i int) bool {
 		if i == 1 {
 			a, b = b, a
 		}
-		if c.equal(a, b) {
+		if c.certain(a, b) {
 			if slices.ContainsFunc(other.lines[:j], func(before *Line) bool { return dependent(before, l) }) {
 				return false
 			}
@@ -231,8 +286,8 @@ func (c *comparison) reordered(i int) bool {
 			c.same(a, b)
 			other.lines = slices.Delete(slices.Clone(other.lines), j, j+1)
 			one.lines = one.lines[1:]
-			one.bytes -= len(first.Text)
-			other.bytes -= len(l.Text)
+			one.forget(first)
+			other.forget(l)
 			c.done++
 			return true
 		}
@@ -242,17 +297,20 @@ func (c *comparison) reordered(i int) bool {
 
 // differ reports what differs up to the next lines that are equal.
 func (c *comparison) differ() error {
-	x, y := c.sides[0].lines, c.sides[1].lines
-	steps := alignment(len(x), len(y), func(i, j int) int32 { return c.similar(x[i], y[j]) })
-	// Near the end of a window, the lines that follow could change the result.
-	limit := len(steps)
-	if !c.sides[0].ended || !c.sides[1].ended {
-		limit = max(1, len(steps)/2)
-	}
+	x, y, steps, limit := c.align()
 	i, j := 0, 0
 	for n, s := range steps {
-		if s == both && c.equal(x[i], y[j]) || n == limit {
+		if n == limit {
 			break
+		}
+		if s == both && c.equal(x[i], y[j]) {
+			if n > 0 && c.certain(x[i], y[j]) {
+				break // what differs ends here
+			}
+			c.bind(x[i], y[j])
+			c.same(x[i], y[j])
+			i, j = i+1, j+1
+			continue
 		}
 		var d *Difference
 		switch s {
@@ -274,6 +332,36 @@ func (c *comparison) differ() error {
 	}
 	c.drop(i, j)
 	return nil
+}
+
+// align returns the lines of the window, or the first of them, how they belong together, and how
+// many of the steps are reliable: near the end, the lines that follow could change the result.
+// Most differences are short, so that few lines are enough.
+func (c *comparison) align() (x, y []*Line, steps []step, limit int) {
+	for size := 16; ; size *= 4 {
+		x, y = c.sides[0].lines, c.sides[1].lines
+		whole := max(len(x), len(y)) <= size
+		x, y = x[:min(size, len(x))], y[:min(size, len(y))]
+		steps = alignment(len(x), len(y), func(i, j int) int32 { return c.similar(x[i], y[j]) })
+		certain, i, j := 0, 0, 0
+		for _, s := range steps {
+			if s == both && c.certain(x[i], y[j]) {
+				certain++
+			}
+			if s != onlyB {
+				i++
+			}
+			if s != onlyA {
+				j++
+			}
+		}
+		switch {
+		case whole && c.sides[0].ended && c.sides[1].ended:
+			return x, y, steps, len(steps)
+		case whole || certain >= size/4:
+			return x, y, steps, max(1, len(steps)/2)
+		}
+	}
 }
 
 // same notes that both traces have a line.
@@ -335,7 +423,7 @@ func (c *comparison) similar(a, b *Line) int32 {
 	switch {
 	case a.Type != b.Type:
 		return 0
-	case c.equal(a, b):
+	case c.certain(a, b):
 		return 4 * sampled
 	case a.skeleton == b.skeleton, c.names[0][a.subject] == b.subject && b.subject != "":
 		return 2 * sampled

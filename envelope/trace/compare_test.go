@@ -179,10 +179,7 @@ func TestCompareOrderAfterMissing(t *testing.T) {
 	want := []string{
 		`- 0 {"type":"TEXT_MESSAGE_START","messageId":"message-1","role":"user"}`,
 		`- 1 {"type":"TEXT_MESSAGE_END","messageId":"message-1"}`,
-		`! 3 1 TEXT_MESSAGE_CONTENT /delta "A" "B"`,
-		`! 3 1 TEXT_MESSAGE_CONTENT /part 1 2`,
-		`! 4 2 TEXT_MESSAGE_CONTENT /delta "B" "A"`,
-		`! 4 2 TEXT_MESSAGE_CONTENT /part 2 1`,
+		`> 3 2 {"type":"TEXT_MESSAGE_CONTENT","delta":"A","messageId":"message-2","part":1}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -226,6 +223,30 @@ func TestComparisons(t *testing.T) {
 		}
 		if diff := cmp.Diff(v.Differences, got); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", v.Name, diff)
+		}
+	}
+}
+
+// One message less or more does not make the others differ, although their starts are equal.
+func TestCompareResumes(t *testing.T) {
+	t.Parallel()
+	stream := func(from, to int) (events []string) {
+		for i := from; i < to; i++ {
+			events = append(events,
+				fmt.Sprintf(`{"type":"TEXT_MESSAGE_START","messageId":"m%d","role":"assistant"}`, i),
+				fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m%d","delta":"text %d"}`, i, i),
+				fmt.Sprintf(`{"type":"TEXT_MESSAGE_END","messageId":"m%d"}`, i))
+		}
+		return events
+	}
+	all := stream(0, 400)
+	for _, at := range []int{0, 1, 37, 200, 398, 399} {
+		less := append(append([]string{}, all[:3*at]...), all[3*at+3:]...)
+		if got := differences(t, false, all, less); len(got) != 3 || got[0][0] != '-' {
+			t.Errorf("without message %d: %q", at, got)
+		}
+		if got := differences(t, false, less, all); len(got) != 3 || got[0][0] != '+' {
+			t.Errorf("with message %d more: %q", at, got)
 		}
 	}
 }

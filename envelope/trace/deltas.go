@@ -16,6 +16,7 @@ import (
 type deltas struct {
 	waiting map[string]*joined
 	begun   int     // texts so far
+	chunks  int     // of the waiting ones, those of chunks
 	last    *joined // the text of the last delta, if it waits and has only an id
 	keys    [envelope.Shapes]deltaKeys
 }
@@ -85,6 +86,9 @@ func (n *Normalizer) delta(e *envelope.Event, id string) error {
 			n.open.waiting = map[string]*joined{}
 		}
 		n.open.waiting[of] = j
+		if isChunk(j.eventType) {
+			n.open.chunks++
+		}
 		n.open.begun++
 	}
 	j.text = append(j.text, text...)
@@ -139,6 +143,7 @@ func (n *Normalizer) pass(j *joined) error {
 		n.open.last = nil
 	}
 	if isChunk(j.eventType) {
+		n.open.chunks--
 		if err := n.flushChunks(j.order); err != nil {
 			return err
 		}
@@ -209,6 +214,9 @@ func (n *Normalizer) flush() error { return n.flushFunc(func(*joined) bool { ret
 // flushChunks passes on the texts of chunks that began before others. A client notices in which
 // order they begin.
 func (n *Normalizer) flushChunks(before int) error {
+	if n.open.chunks == 0 {
+		return nil
+	}
 	return n.flushFunc(func(j *joined) bool { return isChunk(j.eventType) && j.order < before })
 }
 

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // ReadLine reads the text of a line of a trace as a Normalizer makes it. The line keeps
@@ -37,10 +40,28 @@ func appendLine(dst []byte, eventType string, value *jsonvalue.Object) []byte {
 	dst = jsonvalue.AppendString(dst, eventType)
 	if value.Len() > 0 {
 		dst = append(dst, ',')
-		dst = append(dst, jsonvalue.Append(nil, canonical(value))[1:]...)
-		return dst
+		return appendVisible(dst, jsonvalue.Append(nil, canonical(value))[1:])
 	}
 	return append(dst, '}')
+}
+
+// appendVisible appends JSON text, in which characters that are not visible are escaped.
+func appendVisible(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			dst = append(dst, text[i])
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if size > 1 && finding.NeedsEscape(r) {
+			dst = strictjson.AppendEscaped(dst, r)
+		} else {
+			dst = append(dst, text[i:i+size]...)
+		}
+		i += size
+	}
+	return dst
 }
 
 // canonical returns a value in which members are sorted by name and equal numbers have one

@@ -53,6 +53,8 @@ func (m Matcher) Check() error {
 		return fmt.Errorf("%s is not ignore, number, id or time", finding.Quote(string(m.Is)))
 	case !strings.HasPrefix(string(m.Pointer), "/"):
 		return fmt.Errorf("%s is not a JSON Pointer to a part of an event; it begins with /", finding.Quote(string(m.Pointer)))
+	case strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(string(m.Pointer)), "~"):
+		return fmt.Errorf("in %s, a ~ is written ~0", finding.Quote(string(m.Pointer)))
 	case strings.HasPrefix(string(m.Pointer)+"/", "/type/"):
 		return errors.New("the type of an event always counts")
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"iter"
 	"strings"
+
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Every string of a line that looks like a name is one. So is every token that does of a string
@@ -79,10 +81,11 @@ func quotedNames(s string, replace func(name string) string) string {
 // literal returns what stands for a string that is no id. One that looks like a name gets a
 // prefix, and so does a part between quotes that does.
 func literal(s string) string {
+	prefix := ""
 	if likeName(s) {
-		return "=" + s
+		prefix = "="
 	}
-	return quotedNames(s, func(name string) string { return "=" + name })
+	return prefix + quotedNames(s, func(name string) string { return "=" + name })
 }
 
 // text returns what stands for a text. If it is a JSON object or array, the strings in it that
@@ -101,7 +104,7 @@ func (n *names) text(s string) string {
 			}
 			end++
 		}
-		content := s[i+1 : end]
+		content, _ := strictjson.Unquote([]byte(s[i : end+1]))
 		switch {
 		case n.known.roles[content] != 0:
 			b.WriteString(s[done:i+1] + n.name(0, content))

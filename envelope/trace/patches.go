@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,12 +46,12 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 	if ops.Kind != envelope.ArrayValue {
 		return true
 	}
-	var root []string
+	var touched *part
 	var before jsonvalue.Value
 	applied := false
-	if d.known {
-		root = commonRoot(jsonvalue.Parse(ops).(*jsonvalue.Array))
-		before = n.matched(d, root, at(d.doc.Value(), root))
+	if list := jsonvalue.Parse(ops).(*jsonvalue.Array); d.known && areKnown(list) {
+		touched = partOf(list)
+		before = n.matched(d, nil, touched.of(d.doc.Value()))
 		applied = d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) == nil
 	}
 	if !applied || n.options.Patches {
@@ -57,9 +59,26 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 		return true
 	}
 	list := new(jsonvalue.Array)
-	n.difference(list, n.pointer(d.doc.Value(), root), before, n.matched(d, root, at(d.doc.Value(), root)))
+	n.difference(list, "", before, n.matched(d, nil, touched.of(d.doc.Value())))
 	value.Set(member, list)
 	return list.Len() > 0
+}
+
+// areKnown reports whether a patch has only operations that JSON Patch defines. A client refuses
+// the others.
+func areKnown(ops *jsonvalue.Array) bool {
+	for _, op := range ops.All {
+		o, ok := op.(*jsonvalue.Object)
+		if !ok {
+			return false
+		}
+		switch text(o, "op") {
+		case "add", "remove", "replace", "move", "copy", "test":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // matchOperations changes what matchers match in the values of a patch that stays as it is.
@@ -79,39 +98,53 @@ func (n *Normalizer) matchOperations(d *document, value *jsonvalue.Object, membe
 	})
 }
 
-// commonRoot returns the tokens of the pointer to the smallest value that has all that a patch
-// can change. An element of an array moves others, so that is the parent of what is named.
-func commonRoot(ops *jsonvalue.Array) []string {
-	var root []string
-	first := true
+// A part is the parts of a value that a patch can change: all of it, or those of its members.
+type part struct {
+	all     bool
+	members map[string]*part
+}
+
+// partOf returns what a patch can change.
+func partOf(ops *jsonvalue.Array) *part {
+	p := new(part)
 	for _, op := range ops.All {
-		o, _ := op.(*jsonvalue.Object)
-		if o == nil {
-			return nil
-		}
+		o := op.(*jsonvalue.Object)
 		for _, member := range [...]string{"path", "from"} {
-			v, ok := o.Get(member)
-			if !ok {
-				continue
+			path, ok := o.Get(member)
+			if s, isString := path.(string); ok && isString {
+				p.add(tokens(s))
 			}
-			path, _ := v.(string)
-			var to []string
-			if path != "" {
-				to = tokens(path)
-				to = to[:len(to)-1]
-			}
-			if first {
-				root, first = to, false
-				continue
-			}
-			i := 0
-			for i < len(root) && i < len(to) && root[i] == to[i] {
-				i++
-			}
-			root = root[:i]
 		}
 	}
-	return root
+	return p
+}
+
+func (p *part) add(tokens []string) {
+	for _, t := range tokens {
+		if p.members == nil {
+			p.members = map[string]*part{}
+		}
+		if p.members[t] == nil {
+			p.members[t] = new(part)
+		}
+		p = p.members[t]
+	}
+	p.all = true
+}
+
+// of returns the part of a value. An array is there as a whole, because an element moves others.
+func (p *part) of(v jsonvalue.Value) jsonvalue.Value {
+	o, ok := v.(*jsonvalue.Object)
+	if p.all || !ok {
+		return v
+	}
+	to := new(jsonvalue.Object)
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		if member, ok := o.Get(name); ok {
+			to.Set(name, p.members[name].of(member))
+		}
+	}
+	return to
 }
 
 // at returns the value at a pointer, or nil if there is none.
@@ -131,19 +164,6 @@ func at(v jsonvalue.Value, tokens []string) jsonvalue.Value {
 		}
 	}
 	return v
-}
-
-// pointer returns a pointer into a value, with names in the place of ids.
-func (n *Normalizer) pointer(in jsonvalue.Value, tokens []string) (p finding.Pointer) {
-	for _, t := range tokens {
-		if _, element := in.(*jsonvalue.Array); element {
-			p += finding.Pointer("/" + t)
-		} else {
-			p = n.member(p, t)
-		}
-		in = at(in, []string{t})
-	}
-	return p
 }
 
 // member returns the pointer to a member, with the name in the place of an id. Unlike

@@ -15,6 +15,7 @@ import (
 const (
 	ChooseOutput     = "choose another -o: existing output is never overwritten"
 	WriteGoldens     = "if the change is meant, capture with -o CAPTURES and run p20export compare CAPTURES --write-golden %s --reason TEXT; values that are random belong in %s/trace.json"
+	ForeignGolden    = "move the file away, or use another directory for goldens"
 	WriteGolden      = "if the capture is as it should be, write its golden with p20export compare --write-golden"
 	GoldenLint       = "p20export lint shows where; mend the agent, or delete the golden and write it again if that is how the agent should be"
 	OtherNames       = "choose another -o, or other names with --name-by digest or, for a single capture, --name: evidence is never overwritten"

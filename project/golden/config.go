@@ -115,7 +115,11 @@ type Directory struct {
 // trace.json.
 func Open(ctx context.Context, path string) (*Directory, error) {
 	d := &Directory{Path: path}
-	c, err := LoadConfig(ctx, filepath.Join(path, ConfigName))
+	name := filepath.Join(path, ConfigName)
+	if err := checkRegular(name); err != nil {
+		return nil, err
+	}
+	c, err := LoadConfig(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, nil
 	}
@@ -123,6 +127,15 @@ func Open(ctx context.Context, path string) (*Directory, error) {
 		d.Settings, err = c.Settings()
 	}
 	return d, err
+}
+
+// checkRegular returns an error if a path is something else than a file: opening a pipe would
+// wait for a writer.
+func checkRegular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", finding.Escape(path))
+	}
+	return nil
 }
 
 // LoadConfig reads a configuration. It rejects unknown keys and values.

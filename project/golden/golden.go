@@ -46,6 +46,9 @@ func (d *Directory) Compare(ctx context.Context, path string, progress scan.Prog
 		return tracediff.Alone(capture.BaseName(path), file, path, true, finding.New(finding.TraceUnmatched, "there is no golden %s", finding.Escape(file)).
 			WithHint(hint.WriteGolden)), nil
 	}
+	if err := checkRegular(file); err != nil {
+		return tracediff.Alone(capture.BaseName(path), file, path, true, finding.New(finding.GoldenMalformed, "%s", err)), nil
+	}
 	return tracediff.Compare(ctx, tracediff.Trace{Path: file, Golden: true}, tracediff.Trace{Path: path, Progress: progress}, d.Settings, each)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -129,6 +130,10 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 		row.fail(finding.New(finding.GoldenUnfit, "%s is incomplete: %s", finding.Escape(path), file.Incomplete))
 	case compared.Verdict == tracediff.Equal:
 		row.Verdict, row.Lines = tracediff.Equal, compared.A.Events
+	case compared.A.Verdict == project.Failed:
+		row.Verdict, row.Findings = project.Failed, compared.A.Findings
+	case compared.A.Verdict == project.Refused && !isTrace(row.Golden):
+		row.fail(finding.New(finding.GoldenUnfit, "%s is not a golden and is not replaced", finding.Escape(row.Golden)).WithHint(hint.ForeignGolden))
 	case compared.A.Verdict == tracediff.Unmatched:
 		row.text, row.Lines, row.Change = text.Bytes(), &lines, "new"
 	default:
@@ -145,6 +150,18 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 		}
 	}
 	return row
+}
+
+// isTrace reports whether a file begins as a golden does.
+func isTrace(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	return bytes.HasPrefix(head[:n], []byte(`{"type":"`))
 }
 
 // fail makes row the row of a capture that cannot become a golden.
@@ -197,11 +214,22 @@ func (d *Directory) write(rows []Row, reason string, now time.Time) error {
 	if err := os.MkdirAll(d.Path, 0o777); err != nil {
 		return err
 	}
+	dir, err := os.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	_ = atomicfile.Lock(dir) // so that two programs do not lose a reason; not every file system can
+	for _, name := range []string{changesName, attributesName} {
+		if err := replaceable(filepath.Join(d.Path, name)); err != nil {
+			return err
+		}
+	}
 	var entry strings.Builder
 	fmt.Fprintf(&entry, "## %s\n\n%s\n\n", now.Format(time.DateOnly), reason)
 	for _, row := range rows {
 		if row.Verdict == project.Written {
-			fmt.Fprintf(&entry, "- `%s`: %s; now %d lines\n", row.Name, row.Change, *row.Lines)
+			fmt.Fprintf(&entry, "- `%s`: %s; now %d lines\n", strings.ReplaceAll(finding.Escape(row.Name), "`", "'"), row.Change, *row.Lines)
 		}
 	}
 	if err := d.append(changesName, "# Changes of the goldens\n", "\n"+entry.String()); err != nil {
@@ -221,9 +249,6 @@ func (d *Directory) write(rows []Row, reason string, now time.Time) error {
 // title.
 func (d *Directory) append(name, title, text string) error {
 	path := filepath.Join(d.Path, name)
-	if err := replaceable(path); err != nil {
-		return err
-	}
 	old, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		old, err = []byte(title), nil

@@ -45,6 +45,7 @@ type side struct {
 	out     chan *trace.Line
 	// status, if not nil, is called with an HTTP status other than 200, before the first event.
 	status func(code int) error
+	end    capture.End // how the recording ended, if that is known
 }
 
 func newSide(t Trace, o trace.Options) *side {
@@ -78,7 +79,7 @@ func (s *side) lines(ctx context.Context) trace.Source {
 				return errStopped
 			}
 		})
-		if err != nil && !errors.Is(err, errStopped) {
+		if err != nil && !errors.Is(err, errStopped) && !errors.Is(context.Cause(ctx), errStopped) {
 			s.fail(err)
 		}
 	}()
@@ -105,22 +106,31 @@ func (s *side) read(ctx context.Context, each func(*trace.Line) error) error {
 		return s.golden(ctx, each)
 	}
 	n := trace.New(s.options, s.ids, each)
-	s.status = func(code int) error {
-		l, err := trace.ReadLine(fmt.Appendf(nil, `{"type":"%s","status":%d}`, statusType, code), envelope.Ref{})
-		if err != nil {
-			return err
-		}
-		return each(l)
-	}
+	s.status = func(code int) error { return s.note(each, `{"type":"%s","status":%d}`, statusType, code) }
 	if err := s.scan(ctx, n.Event); err != nil {
 		return err
 	}
-	return n.End()
+	if err := n.End(); err != nil || s.end == "" || s.end == capture.EndEOF {
+		return err
+	}
+	return s.note(each, `{"type":"%s","end":"%s"}`, endType, s.end)
 }
 
-// statusType is the type of the first line of a response whose HTTP status is not 200. No event
-// has it.
-const statusType = "(http)"
+// note passes on a line about the response.
+func (s *side) note(each func(*trace.Line) error, format string, args ...any) error {
+	l, err := trace.ReadLine(fmt.Appendf(nil, format, args...), envelope.Ref{})
+	if err != nil {
+		return err
+	}
+	return each(l)
+}
+
+// statusType is the type of the first line of a response whose HTTP status is not 200, and
+// endType that of the last line of one that was not recorded to its end. No event has them.
+const (
+	statusType = "(http)"
+	endType    = "(end)"
+)
 
 // golden passes the lines of a golden to each.
 func (s *side) golden(ctx context.Context, each func(*trace.Line) error) error {
@@ -188,7 +198,7 @@ func (s *side) scan(ctx context.Context, do func(*envelope.Event) error) error {
 				}
 			}
 		}
-		if m.End != capture.EndEOF {
+		if s.end = m.End; s.end != capture.EndEOF {
 			s.file.Incomplete = "the response was not recorded to its end"
 		}
 	}

@@ -84,10 +84,10 @@ type Row struct {
 
 // Place is the place of an event, or of the first of several that count as one.
 type Place struct {
-	// Event is the index of the event in the capture, from 0, and Last that of the last one of
-	// several.
+	// Event is the index of the event in the capture, from 0.
 	Event int `json:"event"`
-	Last  int `json:"last"`
+	// Last is the index of the last of several events that count as one, or Event.
+	Last int `json:"last"`
 	// Offset is the offset of the event's first data byte in the response.
 	Offset int64 `json:"offset"`
 	// Line is the line of the response with that byte, from 1.
@@ -126,7 +126,8 @@ type Change struct {
 // The differences are valid only if the verdict says so. Captures are read twice: ids are
 // collected first. The error is that of each.
 func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) error) (Row, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(errStopped) }
 	sides := [2]*side{newSide(a, s.Options), newSide(b, s.Options)}
 	row := func(v project.Verdict) Row {
 		return Row{Name: cmp.Or(b.Name, capture.BaseName(b.Path)), Verdict: v, A: sides[0].file, B: sides[1].file}

@@ -137,7 +137,7 @@ func (t *Traces) difference(d tracediff.Difference, places string) {
 	case trace.Added:
 		colour = green
 	}
-	t.Line("%s %s  %s", t.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(d.EventType), painted(finding.Printable(places)))
+	t.Line("%s %s  %s", t.Paint(colour, fmt.Sprintf("%-9s", string(d.Kind))), painted(finding.Escape(d.EventType)), painted(finding.Printable(places)))
 	if d.Kind != trace.Changed {
 		t.jsonExcerpt("   ", &d.Text, nil)
 		return
@@ -182,7 +182,7 @@ func (t *Traces) places(d tracediff.Difference) string {
 		list = append(list, b+eventPlace(d.B))
 	}
 	if d.Kind == trace.Moved {
-		list = append(list, "now after "+cmp.Or(d.B.After, "nothing"))
+		list = append(list, "now after "+cmp.Or(finding.Escape(d.B.After), "nothing"))
 	}
 	return strings.Join(list, ", ")
 }
@@ -361,16 +361,25 @@ func (p *Printer) Goldens(rows []golden.Row, quiet bool) Status {
 	return tally.Status
 }
 
-// Instabilities prints what differed between repeated captures of scenarios. It returns the exit
-// status.
-func (p *Printer) Instabilities(repeat int, list []golden.Instability) Status {
+// Instabilities prints what differed between repeated captures of scenarios: of those whose
+// traces were compared, and not of those that had none to compare in all captures. It returns
+// the exit status.
+func (p *Printer) Instabilities(repeat, compared int, untraced []string, list []golden.Instability) Status {
 	if p.format == JSON {
 		for _, i := range list {
 			p.json(i)
 		}
 	}
-	if len(list) == 0 {
-		p.Note("stable: %d captures of each scenario have the same trace", repeat)
+	if len(untraced) > 0 {
+		p.Note("not compared, because not all captures have a trace: %s", strings.Join(untraced, ", "))
+	}
+	switch {
+	case len(list) > 0:
+	case compared == 0:
+		p.Note("nothing was compared")
+		return Negative
+	default:
+		p.Note("stable: %d captures of %s have the same trace", repeat, Plural(compared, "scenario", "scenarios each"))
 		return Done
 	}
 	if p.format != Text {
