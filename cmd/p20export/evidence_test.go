@@ -24,7 +24,7 @@ var evidence = map[string]string{
 	"contract":  "3642fe3af510a882c6e166f0a7e09dda6a657d7831e01b8ed96ee06daf89bdaa",
 	"vectors":   "6ce4ddec03077d3e1428ede0f3e31b0ccd8b694cd79e030618f3303a10d4021e",
 	"sample":    "bdfa7dc11cb84073be5e410326cfa059f8c5af4c94b86536f79d7dc8e973cc7e",
-	"artifacts": "97b2266b816aade5a431d6b61044fda76d44e42f9b3301405aa4425be08a62be",
+	"artifacts": "632d067efa9a14c19b4a23f54fdb3e197914c828ab90df33560c69ec6a17f14a",
 }
 
 func TestEvidenceUnchanged(t *testing.T) {

@@ -42,6 +42,7 @@ func TestConversions(t *testing.T) {
 	want := []string{
 		"body.go markup.HTML(tree)", "conversation.go markup.HTML(b)", "internal/markup/picture.go HTML(b)", "kept.go markup.HTML(b)", "page.go markup.HTML(policy())",
 		"page.go markup.HTML(script())", "page.go markup.HTML(style())", "section.go markup.HTML(v.data(r.timeline, parts, omissions))",
+		"traces.go markup.HTML(css)", "traces.go markup.HTML(hash(css))", "traces.go markup.HTML(s.rows)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -83,7 +83,7 @@ func (p *Traces) Add(d tracediff.Difference) {
 // change adds one value of a change.
 func (p *Traces) change(to []byte, c tracediff.Change, value *string) []byte {
 	to = append(to, `<p class="changes"><code>`...)
-	to, _ = markup.Append(to, string(c.Pointer), false, len(to)+maxFact)
+	to, _ = markup.Content{}.Append(to, string(c.Pointer), false, len(to)+maxFact)
 	to = append(to, `</code>`...)
 	if value == nil {
 		return append(to, ` <span class="none">not there</span></p>`...)
@@ -97,7 +97,7 @@ func (p *Traces) tree(to []byte, text string) []byte {
 	from := len(to)
 	to, n := markup.Content{}.AppendTree(to, []byte(text), nil, len(to)+maxTraceValue)
 	if n == 0 { // it has half a surrogate pair, or is nested too deeply
-		to, n = markup.Append(to[:from], text, true, from+maxTraceValue)
+		to, n = markup.Content{}.Append(to[:from], text, true, from+maxTraceValue)
 	}
 	to = append(to, `</div>`...)
 	if n < len(text) {
@@ -113,7 +113,7 @@ func (p *Traces) cells(to []byte, d tracediff.Difference, a, b []byte) []byte {
 		to = append(to, `<td>`...)
 		if at != nil {
 			to = append(to, `<p class="what"><span class="tag">`+string(d.Kind)+`</span> <strong>`...)
-			to, _ = markup.Append(to, d.EventType, false, len(to)+maxName)
+			to, _ = markup.Content{}.Append(to, d.EventType, false, len(to)+maxName)
 			to = append(to, `</strong> event `+strconv.Itoa(at.Event)+`, line `+strconv.Itoa(at.Line)+`</p>`...)
 			switch {
 			case len(d.Changes) == 0:

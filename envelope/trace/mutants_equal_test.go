@@ -341,12 +341,6 @@ func (x *exchange) sequence(p, q []item) bool {
 	return slices.EqualFunc(p, q, func(i, j item) bool { return i.text == j.text && slices.EqualFunc(i.ids, j.ids, x.bind) })
 }
 
-func (x *exchange) values(a, b jsonvalue.Value) bool {
-	s, listA := flatten(a, x.a)
-	t, listB := flatten(b, x.b)
-	return s == t && slices.EqualFunc(listA, listB, x.bind)
-}
-
 // bind reports whether two ids can correspond, and then they do.
 func (x *exchange) bind(a, b string) bool {
 	to, bound := x.to[a]
