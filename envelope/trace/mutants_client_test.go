@@ -5,6 +5,7 @@ package trace_test
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,4 +94,10 @@ func end(t *testing.T, j *judge.Judge, events []string) *jsonvalue.Object {
 		o.Set("refused", refused.Text)
 	}
 	return o
+}
+
+func (x *exchange) values(a, b jsonvalue.Value) bool {
+	s, listA := flatten(a, x.a)
+	t, listB := flatten(b, x.b)
+	return s == t && slices.EqualFunc(listA, listB, x.bind)
 }
