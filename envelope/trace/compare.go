@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Window is the number of lines in which a line of one trace is looked for in the other one, and
@@ -114,11 +115,13 @@ type side struct {
 // forget removes a line that is no longer in the window from those about its subject.
 func (s *side) forget(l *Line) {
 	s.bytes -= len(l.Text)
-	if list := s.about[l.subject]; len(list) > 1 {
-		i := slices.Index(list, l)
-		s.about[l.subject] = slices.Delete(slices.Clone(list), i, i+1)
-	} else {
+	list := s.about[l.subject]
+	switch i := slices.Index(list, l); {
+	case i < 0: // it has no fixed place
+	case len(list) == 1:
 		delete(s.about, l.subject)
+	default:
+		s.about[l.subject] = slices.Delete(slices.Clone(list), i, i+1)
 	}
 }
 
@@ -246,7 +249,9 @@ func (c *comparison) fill(n int) error {
 				if s.about == nil {
 					s.about = map[string][]*Line{}
 				}
-				s.about[l.subject] = append(s.about[l.subject], l)
+				if l.Type != eventnames.ReasoningEncryptedValue { // which may stand before or after others about its subject
+					s.about[l.subject] = append(s.about[l.subject], l)
+				}
 			}
 		}
 	}
@@ -298,19 +303,23 @@ func (c *comparison) reordered(i int) bool {
 // differ reports what differs up to the next lines that are equal.
 func (c *comparison) differ() error {
 	x, y, steps, limit := c.align()
-	i, j := 0, 0
+	i, j, again := 0, 0, false
 	for n, s := range steps {
 		if n == limit {
 			break
 		}
 		if s == both && c.equal(x[i], y[j]) {
-			if n > 0 && c.certain(x[i], y[j]) {
-				break // what differs ends here
-			}
 			c.bind(x[i], y[j])
 			c.same(x[i], y[j])
-			i, j = i+1, j+1
+			i, j, again = i+1, j+1, true
 			continue
+		}
+		if again { // something differs after lines that are equal
+			c.drop(i, j)
+			x, y, i, j, again = x[i:], y[j:], 0, 0, false
+			if c.reordered(0) || c.reordered(1) {
+				return nil
+			}
 		}
 		var d *Difference
 		switch s {
@@ -319,7 +328,11 @@ func (c *comparison) differ() error {
 			if err != nil {
 				return err
 			}
-			d = &Difference{Kind: Changed, A: x[i], B: y[j], Changes: list}
+			if d = (&Difference{Kind: Changed, A: x[i], B: y[j], Changes: list}); len(list) == 0 { // only names in other orders differed
+				c.same(x[i], y[j])
+				i, j = i+1, j+1
+				continue
+			}
 			i, j = i+1, j+1
 		case onlyA:
 			d = &Difference{Kind: Missing, A: x[i]}

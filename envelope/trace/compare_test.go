@@ -265,7 +265,7 @@ func TestCompareElements(t *testing.T) {
 	want := []string{
 		`! 0 0 MESSAGES_SNAPSHOT /messages/0 {"content":"A","id":"message-1","name":"n","role":"user"} `,
 		`! 0 0 MESSAGES_SNAPSHOT /messages/2/content "C" "other"`,
-		`! 0 0 MESSAGES_SNAPSHOT /messages/2  {"content":"A","id":"message-3","name":"n","role":"user"}`,
+		`! 0 0 MESSAGES_SNAPSHOT /messages/2  {"content":"A","id":"message-3 of B","name":"n","role":"user"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -137,12 +137,12 @@ func (all matchers) applyPatch(eventType string, o *jsonvalue.Object, names *nam
 	})
 }
 
-// applyAt applies matchers to a copy of the value at a path of an object, and returns it, or nil
-// if it is null or ignored.
-func (all matchers) applyAt(eventType string, path []string, v jsonvalue.Value, names *names) jsonvalue.Value {
+// applyAt applies matchers to a copy of the value at a path of an object. It returns the copy, and
+// false if the value is ignored.
+func (all matchers) applyAt(eventType string, path []string, v jsonvalue.Value, names *names) (jsonvalue.Value, bool) {
 	v = jsonvalue.Clone(v)
 	if len(all[eventType]) == 0 {
-		return v
+		return v, true
 	}
 	for _, t := range slices.Backward(path) {
 		o := new(jsonvalue.Object)
@@ -230,5 +230,6 @@ var isoTime = sync.OnceValue(func() *regexp.Regexp {
 // snapshot match is changed, or nil if the value is null or ignored. The snapshot has the document in a
 // member.
 func (n *Normalizer) matched(d *document, path []string, v jsonvalue.Value) jsonvalue.Value {
-	return n.matchers.applyAt(d.snapshot, append([]string{d.member}, path...), v, nil)
+	v, _ = n.matchers.applyAt(d.snapshot, append([]string{d.member}, path...), v, nil)
+	return v
 }

@@ -1,8 +1,11 @@
 package trace
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/p20export/p20export/internal/jsonvalue"
 )
@@ -109,18 +112,14 @@ func (n *names) object(o *jsonvalue.Object, own role) {
 		}
 		switch name {
 		case "messages":
-			n.objects(v, roleMessage)
+			o.Set(name, n.objects(v, roleMessage))
 		case "toolCalls":
-			n.objects(v, roleCall)
+			o.Set(name, n.objects(v, roleCall))
 		case "interrupts":
-			n.objects(v, roleInterrupt)
+			o.Set(name, n.objects(v, roleInterrupt))
 		case "resume":
-			n.objects(v, 0)
-		case "function":
-			if f, ok := v.(*jsonvalue.Object); ok {
-				n.object(f, 0)
-			}
-		case "input", "outcome":
+			o.Set(name, n.objects(v, 0))
+		case "function", "input", "outcome":
 			if inner, ok := v.(*jsonvalue.Object); ok {
 				n.object(inner, 0)
 				continue
@@ -162,11 +161,11 @@ func subtype(o *jsonvalue.Object) string {
 	return s
 }
 
-// objects puts names in the place of the ids of the objects in an array.
-func (n *names) objects(v jsonvalue.Value, own role) {
+// objects puts names in the place of the ids of the objects in an array, and returns it.
+func (n *names) objects(v jsonvalue.Value, own role) jsonvalue.Value {
 	a, ok := v.(*jsonvalue.Array)
 	if !ok {
-		return
+		return n.anywhere(v)
 	}
 	for i, e := range a.All {
 		if o, ok := e.(*jsonvalue.Object); ok {
@@ -175,6 +174,7 @@ func (n *names) objects(v jsonvalue.Value, own role) {
 			a.Set(i, n.anywhere(e))
 		}
 	}
+	return a
 }
 
 // ids returns a value in the place of an id, or of an array of ids. What is neither stays.
@@ -186,10 +186,13 @@ func (n *names) ids(r role, v jsonvalue.Value) jsonvalue.Value {
 		for i, e := range v.All {
 			if s, ok := e.(string); ok {
 				v.Set(i, n.name(r, s))
+			} else {
+				v.Set(i, n.anywhere(e))
 			}
 		}
+		return v
 	}
-	return v
+	return n.anywhere(v)
 }
 
 // anywhere puts names in the place of ids that are values or names of members at any depth.
@@ -206,13 +209,42 @@ func (n *names) anywhere(v jsonvalue.Value) jsonvalue.Value {
 		}
 	case *jsonvalue.Object:
 		o := new(jsonvalue.Object)
-		for _, name := range sorted(v) {
+		for _, name := range n.keys(v) {
 			e, _ := v.Get(name)
 			o.Set(n.free(name), n.anywhere(e))
 		}
 		return o
 	}
 	return v
+}
+
+// keys returns the names of the members of an object in an order that does not depend on the text
+// of ids: what is no id sorted, then ids by their names, and then the new ones as they are.
+func (n *names) keys(o *jsonvalue.Object) []string {
+	list := sorted(o)
+	if !slices.ContainsFunc(list, func(name string) bool { return n.known.roles[name] != 0 }) {
+		return list
+	}
+	list = list[:0]
+	for name := range o.All {
+		list = append(list, name)
+	}
+	rank := func(name string) (class int, text string) {
+		if n.known.roles[name] == 0 {
+			return 0, name
+		}
+		if to, ok := n.byID[name]; ok {
+			role, number, _ := strings.Cut(to, "-")
+			return 1, fmt.Sprintf("%s %20s", role, number)
+		}
+		return 2, ""
+	}
+	slices.SortStableFunc(list, func(a, b string) int {
+		c, s := rank(a)
+		d, t := rank(b)
+		return cmp.Or(cmp.Compare(c, d), strings.Compare(s, t))
+	})
+	return list
 }
 
 // sorted returns the names of the members of an object, sorted.

@@ -10,7 +10,7 @@ import (
 
 // Every string of a line that looks like a name is one. So is every token that does of a string
 // that begins with "/", which is a JSON Pointer in a patch, and every part that does between
-// quotes in a string, which is a string of JSON text. What is no name and would look like one has
+// quotes in any other string, which is a string of JSON text. What is no name and would look like one has
 // a prefix (TR2).
 
 // roleIn returns the role of a name, and 0 if s does not look like one.
@@ -91,7 +91,10 @@ func literal(s string) string {
 // text returns what stands for a text. If it is a JSON object or array, the strings in it that
 // equal ids are replaced.
 func (n *names) text(s string) string {
-	if n.found != nil || !isJSON(s) {
+	switch {
+	case n.found != nil:
+		return s
+	case !isJSON(s):
 		return literal(s)
 	}
 	var b strings.Builder
@@ -148,7 +151,7 @@ func namesIn(text []byte) iter.Seq2[int, int] {
 					end++
 					continue
 				}
-				if text[end+1] == '"' {
+				if text[end+1] == '"' && text[start] != '/' { // a pointer has names as tokens
 					if inner > 0 && roleIn(string(text[inner:end])) != 0 && !yield(inner, end) {
 						return
 					}

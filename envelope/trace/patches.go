@@ -31,11 +31,9 @@ func (n *Normalizer) set(d *document, v envelope.Value) bool {
 		d.known = false
 		return true
 	}
-	if d.known && jsonvalue.Equal(n.matched(d, nil, d.doc.Value()), n.matched(d, nil, jsonvalue.Parse(v))) {
-		return false
-	}
+	same := d.known && jsonvalue.Equal(n.matched(d, nil, d.doc.Value()), n.matched(d, nil, jsonvalue.Parse(v)))
 	d.known = d.doc.Reset(v) == nil
-	return true
+	return !same
 }
 
 // patch applies the patch in a member of an event to a document, and puts the operations that
@@ -85,12 +83,14 @@ func areKnown(ops *jsonvalue.Array) bool {
 func (n *Normalizer) matchOperations(d *document, value *jsonvalue.Object, member string) {
 	ops, _ := value.Get(member)
 	each(ops, func(op *jsonvalue.Object) {
-		path := text(op, "path")
+		path, isText := op.Get("path")
 		v, ok := op.Get("value")
-		if !ok || path == "" || path[0] != '/' {
+		s, isString := path.(string)
+		if !isText || !isString || !ok || s != "" && s[0] != '/' {
 			return
 		}
-		if v = n.matched(d, tokens(path), v); v == nil {
+		v, ok = n.matchers.applyAt(d.snapshot, append([]string{d.member}, tokens(s)...), v, nil)
+		if !ok {
 			op.Delete("value")
 		} else {
 			op.Set("value", v)
@@ -147,23 +147,24 @@ func (p *part) of(v jsonvalue.Value) jsonvalue.Value {
 	return to
 }
 
-// at returns the value at a pointer, or nil if there is none.
-func at(v jsonvalue.Value, tokens []string) jsonvalue.Value {
+// at returns the value at a pointer, and whether there is one.
+func at(v jsonvalue.Value, tokens []string) (jsonvalue.Value, bool) {
 	for _, t := range tokens {
+		ok := false
 		switch in := v.(type) {
 		case *jsonvalue.Object:
-			v, _ = in.Get(t)
+			v, ok = in.Get(t)
 		case *jsonvalue.Array:
 			i, err := strconv.Atoi(t)
-			if err != nil || i < 0 || i >= in.Len() {
-				return nil
+			if ok = err == nil && i >= 0 && i < in.Len(); ok {
+				v = in.At(i)
 			}
-			v = in.At(i)
-		default:
-			return nil
+		}
+		if !ok {
+			return nil, false
 		}
 	}
-	return v
+	return v, true
 }
 
 // member returns the pointer to a member, with the name in the place of an id. Unlike
@@ -184,6 +185,11 @@ func (n *names) operations(ops *jsonvalue.Array) {
 		for _, name := range sorted(o) {
 			v, _ := o.Get(name)
 			s, text := v.(string)
+			if name != "op" && name != "path" && name != "from" && name != "value" {
+				o.Delete(name)
+				o.Set(n.free(name), n.anywhere(v))
+				continue
+			}
 			if !text || name != "path" && name != "from" || !strings.HasPrefix(s, "/") {
 				o.Set(name, n.anywhere(v))
 				continue
@@ -227,12 +233,12 @@ func (n *Normalizer) difference(list *jsonvalue.Array, path finding.Pointer, bef
 }
 
 func (n *Normalizer) members(list *jsonvalue.Array, path finding.Pointer, before, after *jsonvalue.Object) {
-	for _, name := range sorted(before) {
+	for _, name := range n.names.keys(before) {
 		if _, ok := after.Get(name); !ok {
 			n.operation(list, "remove", n.member(path, name), nil)
 		}
 	}
-	for _, name := range sorted(after) {
+	for _, name := range n.names.keys(after) {
 		a, _ := after.Get(name)
 		if b, ok := before.Get(name); ok {
 			n.difference(list, n.member(path, name), b, a)

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,19 +87,22 @@ func (c *comparison) compareMembers(path finding.Pointer, a, b *jsonvalue.Object
 // ones are compared in pairs.
 const maxAligned = 1 << 18
 
+// maxCompared limits the bytes that are compared for an alignment, at most.
+const maxCompared = 1 << 27
+
 // compareElements compares arrays, aligned so that as many elements as possible are equal, or
 // else alike. What is equal at both ends is left out first.
 func (c *comparison) compareElements(path finding.Pointer, a, b *jsonvalue.Array, list *[]Change) {
 	first, la, lb := 0, a.Len(), b.Len()
 	for first < min(la, lb) && c.alike(a.At(first), b.At(first)) == equalElements {
-		c.compareValues("", a.At(first), b.At(first), new([]Change)) // for the names
+		c.compareValues(path.Index(first), a.At(first), b.At(first), list) // for the names
 		first++
 	}
 	for la > first && lb > first && c.alike(a.At(la-1), b.At(lb-1)) == equalElements {
 		la, lb = la-1, lb-1
 	}
 	steps := pairs(la-first, lb-first)
-	if (la-first)*(lb-first) <= maxAligned {
+	if rest, other := la-first, lb-first; rest*other <= maxAligned && rest*jsonvalue.Size(b)+other*jsonvalue.Size(a) <= maxCompared {
 		steps = alignment(la-first, lb-first, func(i, j int) int32 { return c.alike(a.At(first+i), b.At(first+j)) })
 	}
 	i, j := first, first
@@ -118,7 +120,7 @@ func (c *comparison) compareElements(path finding.Pointer, a, b *jsonvalue.Array
 		}
 	}
 	for ; i < a.Len() && j < b.Len(); i, j = i+1, j+1 {
-		c.compareValues("", a.At(i), b.At(j), new([]Change)) // for the names
+		c.compareValues(path.Index(i), a.At(i), b.At(j), list) // for the names
 	}
 }
 
@@ -230,19 +232,31 @@ func (c *comparison) translate(v jsonvalue.Value) jsonvalue.Value {
 // translateText is translate for a string: a name, a JSON Pointer with names, or a text with
 // names between quotes.
 func (c *comparison) translateText(s string) string {
-	if to, ok := c.names[1][s]; ok {
-		return to
+	if roleIn(s) != 0 {
+		return c.translateName(s)
 	}
 	if !strings.HasPrefix(s, "/") {
-		return quotedNames(s, func(name string) string { return cmp.Or(c.names[1][name], name) })
+		return quotedNames(s, c.translateName)
 	}
 	tokens := strings.Split(s, "/")
 	for i, t := range tokens {
-		if to, ok := c.names[1][t]; ok {
-			tokens[i] = to
+		if roleIn(t) != 0 {
+			tokens[i] = c.translateName(t)
 		}
 	}
 	return strings.Join(tokens, "/")
+}
+
+// translateName is translate for a name. One that has no counterpart keeps its number, and says
+// so if the first trace has the number for another id.
+func (c *comparison) translateName(name string) string {
+	if to, ok := c.names[1][name]; ok {
+		return to
+	}
+	if _, ok := c.names[0][name]; ok && roleIn(name) != 0 {
+		return name + " of B"
+	}
+	return name
 }
 
 // text returns a member that is a string, or "".
