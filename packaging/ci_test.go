@@ -197,6 +197,7 @@ func TestAction(t *testing.T) {
 	r = run(map[string]string{"command": "compare", "target": one, "baseline": filepath.Join(root(t), "packaging", "testdata", "baseline.json")})
 	contains(t, r.summary, "### p20export compare ")
 	golden := filepath.Join(t.TempDir(), "golden")
+	testkit.Write(t, filepath.Join(golden, "trace.json"), "{}")
 	r = run(map[string]string{"command": "compare", "target": one, "golden": golden})
 	contains(t, r.summary, "there is no golden ")
 	testkit.Write(t, filepath.Join(golden, "one-turn.trace.jsonl"), traceOfOneTurn(t))

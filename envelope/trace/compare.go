@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/eventnames"
 )
 
 // Window is the number of lines in which a line of one trace is looked for in the other one, and
@@ -108,20 +107,20 @@ type side struct {
 	bytes int    // of lines
 	last  string // the type of the last line
 	ended bool
-	// about are the lines by their subjects.
+	// about are the lines in a message or call, by its name. Their order counts.
 	about map[string][]*Line
 }
 
-// forget removes a line that is no longer in the window from those about its subject.
+// forget removes a line that is no longer in the window from those about its message or call.
 func (s *side) forget(l *Line) {
 	s.bytes -= len(l.Text)
-	list := s.about[l.subject]
+	list := s.about[l.order.of]
 	switch i := slices.Index(list, l); {
-	case i < 0: // it has no fixed place
+	case i < 0: // it is in none
 	case len(list) == 1:
-		delete(s.about, l.subject)
+		delete(s.about, l.order.of)
 	default:
-		s.about[l.subject] = slices.Delete(slices.Clone(list), i, i+1)
+		s.about[l.order.of] = slices.Delete(slices.Clone(list), i, i+1)
 	}
 }
 
@@ -249,8 +248,8 @@ func (c *comparison) fill(n int) error {
 				if s.about == nil {
 					s.about = map[string][]*Line{}
 				}
-				if l.Type != eventnames.ReasoningEncryptedValue { // which may stand before or after others about its subject
-					s.about[l.subject] = append(s.about[l.subject], l)
+				if l.order.of != "" {
+					s.about[l.order.of] = append(s.about[l.order.of], l)
 				}
 			}
 		}
