@@ -86,7 +86,7 @@ and discovery/harness/README.md describe these files.
 --golden DIR also compares every event with the goldens in DIR, as p20export
 compare --golden does. --repeat N captures each scenario N times, and reports
 what differs between the captures: values, as matchers for DIR/trace.json, and
-events. A harness is started anew each time.
+events. The server of a harness is restarted each time.
 
 With --fail-on V the exit status is 1 if a run of a needed scenario has the
 verdict V or a worse one, whether or not the integration qualifies. With

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -51,10 +50,8 @@ func (fl *discoverFlags) captureAgain(cmd *cobra.Command, plan *scenario.Plan, h
 		again := *plan
 		again.Dir = filepath.Join(fl.temporary, fmt.Sprintf("+%d", n))
 		if harness == nil {
-			var namespace [16]byte
-			rand.Read(namespace[:]) // never fails
-			if again.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace); err != nil {
-				return nil, fmt.Errorf("%w: %w", errInput, err)
+			if again.Scenarios, err = withNewIDs(plan.Scenarios); err != nil {
+				return nil, err
 			}
 		}
 		if err := fl.captureOnce(cmd, &again, harness); err != nil {

@@ -46,11 +46,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	plan.Needed = list.Needed()
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
-		var namespace [16]byte
-		rand.Read(namespace[:]) // never fails
-		if plan.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace); err != nil {
-			err = fmt.Errorf("%w: %w", errInput, err)
-		}
+		plan.Scenarios, err = withNewIDs(plan.Scenarios)
 		return plan, nil, err
 	}
 	harness, err := scenario.LoadHarness(ctx, fl.harness)
@@ -71,6 +67,17 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	plan.Request.Labels[analysis.LabelIntegration] = harness.Integration.Name
 	plan.Request.Labels[analysis.LabelVersion] = harness.Integration.Version
 	return plan, harness, nil
+}
+
+// withNewIDs returns scenarios in which those that suit any agent have new ids.
+func withNewIDs(list []scenario.Scenario) ([]scenario.Scenario, error) {
+	var namespace [16]byte
+	rand.Read(namespace[:]) // never fails
+	list, err := scenario.WithNewIDs(list, namespace)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errInput, err)
+	}
+	return list, err
 }
 
 // selectScenarios returns the scenarios of a list that --only selects, or all without --only.

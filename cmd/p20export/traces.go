@@ -134,7 +134,9 @@ func diffCaptures(cmd *cobra.Command, a, b string, fl *traceFlags, f *render.For
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Compact(slices.Sorted(join(maps.Keys(inA), maps.Keys(inB)))) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(inA)), maps.Keys(inB))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		x, hasA := inA[name]
 		y, hasB := inB[name]
 		if hasA && hasB {
@@ -165,19 +167,6 @@ func newTracePage(out string, captures ...string) (*report.Traces, error) {
 		return nil, err
 	}
 	return report.NewTraces(build.Tool(), out, captures)
-}
-
-// join returns the elements of both sequences.
-func join(a, b func(func(string) bool)) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, seq := range []func(func(string) bool){a, b} {
-			for s := range seq {
-				if !yield(s) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // capturesByName returns the captures in a directory by their path in it.

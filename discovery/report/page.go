@@ -150,20 +150,13 @@ func (p *page) write(to io.Writer) error {
 		class = ` class="several"`
 	}
 	w := markup.NewWriter(to)
-	w.Put(pageBegin+`%s">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-`+pageMaker+`%s">
-<title>%s – %s</title>
-<style>%s</style>
-</head>
-<body%s>
+	writeHead(w, markup.HTML(policy()), p.Version, title+" – "+hint.PageName, markup.HTML(style()))
+	w.Put(`<body%s>
 <a class="skip" href="#main">Skip to the report</a>
 <header class="top">
 <h1><span>%s</span> %s</h1>
 <p class="note">%s</p>
-</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), class, hint.PageName, p.counted(), p.note())
+</header>`, class, hint.PageName, p.counted(), p.note())
 	if p.several() {
 		p.writeBar(w)
 		p.writeIndex(w)
@@ -188,6 +181,20 @@ func (p *page) write(to io.Writer) error {
 </html>
 `, markup.HTML(script()))
 	return w.Flush()
+}
+
+// writeHead writes the beginning of a page, up to its body. The maker is the name and the version
+// of the program.
+func writeHead(w *markup.Writer, policy markup.HTML, maker, title string, style markup.HTML) {
+	w.Put(pageBegin+`%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+`+pageMaker+`%s">
+<title>%s</title>
+<style>%s</style>
+</head>
+`, policy, maker, title, style)
 }
 
 // plural formats a number with the matching form of its noun.

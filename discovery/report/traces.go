@@ -164,22 +164,15 @@ func (p *Traces) Write(ctx context.Context) error {
 }
 
 func (p *Traces) write(to io.Writer) error {
-	css := sectionCSS + tracesCSS
+	css, maker := sectionCSS+tracesCSS, p.tool.Name+" "+p.tool.Version
 	w := markup.NewWriter(to)
-	w.Put(pageBegin+`default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-`+pageMaker+`%s">
-<title>%s</title>
-<style>%s</style>
-</head>
-<body>
+	writeHead(w, "default-src 'none'; style-src 'sha256-"+markup.HTML(hash(css))+"'; base-uri 'none'; form-action 'none'", maker, p.title(), markup.HTML(css))
+	w.Put(`<body>
 <header class="top">
 <h1>%s</h1>
 <p class="note"><strong>This page contains events of the captures:</strong> prompts, arguments of tools, state. Share it only with people who may see them.</p>
 </header>
-<main id="main">`, markup.HTML(hash(css)), p.tool.Name+" "+p.tool.Version, p.title(), markup.HTML(css), p.title())
+<main id="main">`, p.title())
 	for _, s := range p.sections {
 		s.write(w)
 	}
@@ -190,7 +183,7 @@ func (p *Traces) write(to io.Writer) error {
 </footer>
 </body>
 </html>
-`, p.tool.Name+" "+p.tool.Version)
+`, maker)
 	return w.Flush()
 }
 

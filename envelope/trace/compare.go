@@ -167,11 +167,7 @@ func (c *comparison) equal(a, b *Line) bool {
 		return false
 	}
 	for i, x := range a.names {
-		y := b.names[i]
-		if to, ok := c.names[0][x]; ok && to != y {
-			return false
-		}
-		if to, ok := c.names[1][y]; ok && to != x {
+		if !c.canPair(x, b.names[i]) {
 			return false
 		}
 	}
@@ -203,7 +199,8 @@ func (c *comparison) certain(a, b *Line) bool {
 			continue
 		}
 		p, q := c.sides[0].about[x], c.sides[1].about[y]
-		if !slices.EqualFunc(p[:min(follow, len(p), len(q))], q[:min(follow, len(p), len(q))], func(m, n *Line) bool { return m.skeleton == n.skeleton }) {
+		known := min(follow, len(p), len(q))
+		if !slices.EqualFunc(p[:known], q[:known], func(m, n *Line) bool { return m.skeleton == n.skeleton }) {
 			return false
 		}
 		if len(p) < min(follow, len(q)) && c.sides[0].ended || len(q) < min(follow, len(p)) && c.sides[1].ended {
@@ -213,15 +210,10 @@ func (c *comparison) certain(a, b *Line) bool {
 	return true
 }
 
-// bind notes that the names of two lines are of the same ids, as far as both are new.
+// bind notes that the names of two lines that are equal are of the same ids.
 func (c *comparison) bind(a, b *Line) {
-	for i, x := range a.names[:min(len(a.names), len(b.names))] {
-		y := b.names[i]
-		_, old := c.names[0][x]
-		_, taken := c.names[1][y]
-		if !old && !taken {
-			c.names[0][x], c.names[1][y] = y, x
-		}
+	for i, x := range a.names {
+		c.pair(x, b.names[i])
 	}
 }
 

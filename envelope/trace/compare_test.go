@@ -165,7 +165,7 @@ func TestCompareNamesOfLine(t *testing.T) {
 	}
 }
 
-// The order within a message counts under whatever names the traces have for it.
+// The order within a message counts even if the traces have different names for the message.
 func TestCompareOrderAfterMissing(t *testing.T) {
 	t.Parallel()
 	message := []string{
@@ -251,7 +251,7 @@ func TestCompareResumes(t *testing.T) {
 	}
 }
 
-// Elements of arrays belong together as lines do: by what they are, under whatever names.
+// Elements of arrays are paired as lines are: by their contents and not by their names.
 func TestCompareElements(t *testing.T) {
 	t.Parallel()
 	message := func(id, text string) string {

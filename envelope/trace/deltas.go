@@ -124,8 +124,8 @@ func (n *Normalizer) keysOf(e *envelope.Event, id string) *deltaKeys {
 	return k
 }
 
-// loose reports whether a delta goes on with whatever text is open: a chunk or a thought without
-// an id, or a chunk of a call without the name of the tool.
+// loose reports whether a delta continues the text that is open: a chunk or a thought without an
+// id, or a chunk of a call without the name of the tool.
 func loose(eventType string, value *jsonvalue.Object) bool {
 	switch eventType {
 	case eventnames.ToolCallChunk:

@@ -73,7 +73,7 @@ func tokens(p string) []string {
 	return list
 }
 
-// matchers are the matchers of the events of one type, as tokens.
+// matchers are matchers by the type of their events.
 type matchers map[string][]matcher
 
 type matcher struct {
@@ -97,8 +97,8 @@ func (all matchers) hasIDs(eventType, member string) bool {
 	return slices.ContainsFunc(all[eventType], func(m matcher) bool { return m.is == ID && (m.tokens[0] == member || m.tokens[0] == "*") })
 }
 
-// apply changes what the matchers of a type of events match in an object.
-// Without names, ids stay.
+// apply changes what the matchers of a type of events match in an object. Without names, ids
+// stay.
 func (all matchers) apply(eventType string, o *jsonvalue.Object, names *names) {
 	for _, m := range all[eventType] {
 		m.in(o, m.tokens, names)
@@ -226,10 +226,9 @@ var isoTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?)?$`)
 })
 
-// matched returns a copy of the value at a path of a document in which what the matchers of a
-// snapshot match is changed, or nil if the value is null or ignored. The snapshot has the document in a
-// member.
-func (n *Normalizer) matched(d *document, path []string, v jsonvalue.Value) jsonvalue.Value {
-	v, _ = n.matchers.applyAt(d.snapshot, append([]string{d.member}, path...), v, nil)
+// matched returns a copy of a value of a document, or of a part of it, in which what matchers
+// match is changed. It is nil if all of the value is ignored.
+func (n *Normalizer) matched(d *document, v jsonvalue.Value) jsonvalue.Value {
+	v, _ = n.matchers.applyAt(d.snapshot, []string{d.member}, v, nil)
 	return v
 }

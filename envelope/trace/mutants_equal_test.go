@@ -128,7 +128,7 @@ func about(e *jsonvalue.Object) (list []string) {
 		return append(list, stateOf)
 	case "TEXT_MESSAGE_CHUNK", "REASONING_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT":
 		if _, has := e.Get("toolCallName"); len(list) == 0 || kind == "TOOL_CALL_CHUNK" && !has {
-			return []string{everything} // it goes on with whatever is open
+			return []string{everything} // it continues the text that is open
 		}
 		return append(list, conversationOf)
 	case "CUSTOM", "META", "RAW":
@@ -235,7 +235,7 @@ func joined(list []item) (out []item) {
 	return out
 }
 
-// loose reports whether an item is deltas that go on with whatever is open.
+// loose reports whether an item is deltas that continue the text that is open.
 func loose(i item) bool {
 	_, isDelta := deltaOf(i.value)
 	return isDelta && slices.Contains(i.about, everything)

@@ -14,14 +14,14 @@ import (
 // A kind is a kind of small change. It reports false if the stream has nothing to change so.
 type kind struct {
 	name string
-	// equal says that the changed stream is equal by the rules, whatever the stream is.
+	// equal says that by the rules the change never makes a stream different.
 	equal  bool
 	change func(*mutant) bool
 }
 
 var kinds = slices.Concat(orderKinds, valueKinds, idKinds, stateKinds, equalKinds)
 
-// Changes of which events there are, and of their order.
+// Changes that add, remove or move events.
 var orderKinds = []kind{
 	{"drop an event", false, func(m *mutant) bool { return m.at(func(i int) { m.remove(i) }) }},
 	{"drop an event that counts", false, func(m *mutant) bool { return m.with(func(i int) bool { m.remove(i); return true }, counting...) }},

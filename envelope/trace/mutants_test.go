@@ -26,7 +26,7 @@ const (
 	// leastOfKind is the number of mutants that each kind needs to have of all.
 	leastOfKind = 200
 
-	// generated is the number of generated streams that are changed beside the captures.
+	// generated is the number of generated streams that are changed in addition to the captures.
 	generated = 100
 )
 

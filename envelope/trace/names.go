@@ -102,7 +102,7 @@ func (n *names) object(o *jsonvalue.Object, own role) {
 		case name == "id" && own != 0:
 			r = own
 		case name == "entityId":
-			if r = roleMessage; subtype(o) == "tool-call" {
+			if r = roleMessage; text(o, "subtype") == "tool-call" {
 				r = roleCall
 			}
 		}
@@ -153,12 +153,6 @@ func isText(name string) bool {
 		return true
 	}
 	return false
-}
-
-func subtype(o *jsonvalue.Object) string {
-	v, _ := o.Get("subtype")
-	s, _ := v.(string)
-	return s
 }
 
 // objects puts names in the place of the ids of the objects in an array, and returns it.

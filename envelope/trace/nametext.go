@@ -8,10 +8,9 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Every string of a line that looks like a name is one. So is every token that does of a string
-// that begins with "/", which is a JSON Pointer in a patch, and every part that does between
-// quotes in any other string, which is a string of JSON text. What is no name and would look like one has
-// a prefix (TR2).
+// In a line, every string that looks like a name is one. In a string that begins with "/", a JSON
+// Pointer, so is every token, and in any other string every part between quotes, which is a string
+// of JSON text. Anything else that would look like a name has a prefix (TR2).
 
 // roleIn returns the role of a name, and 0 if s does not look like one.
 func roleIn(s string) role {

@@ -31,7 +31,7 @@ func (n *Normalizer) set(d *document, v envelope.Value) bool {
 		d.known = false
 		return true
 	}
-	same := d.known && jsonvalue.Equal(n.matched(d, nil, d.doc.Value()), n.matched(d, nil, jsonvalue.Parse(v)))
+	same := d.known && jsonvalue.Equal(n.matched(d, d.doc.Value()), n.matched(d, jsonvalue.Parse(v)))
 	d.known = d.doc.Reset(v) == nil
 	return !same
 }
@@ -49,7 +49,7 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 	applied := false
 	if list := jsonvalue.Parse(ops).(*jsonvalue.Array); d.known && areKnown(list) {
 		touched = partOf(list)
-		before = n.matched(d, nil, touched.of(d.doc.Value()))
+		before = n.matched(d, touched.of(d.doc.Value()))
 		applied = d.doc.Apply(ops, jsonpatch.RFC6902, func(int, string) {}) == nil
 	}
 	if !applied || n.options.Patches {
@@ -57,7 +57,7 @@ func (n *Normalizer) patch(d *document, e *envelope.Event, value *jsonvalue.Obje
 		return true
 	}
 	list := new(jsonvalue.Array)
-	n.difference(list, "", before, n.matched(d, nil, touched.of(d.doc.Value())))
+	n.difference(list, "", before, n.matched(d, touched.of(d.doc.Value())))
 	value.Set(member, list)
 	return list.Len() > 0
 }
@@ -83,17 +83,16 @@ func areKnown(ops *jsonvalue.Array) bool {
 func (n *Normalizer) matchOperations(d *document, value *jsonvalue.Object, member string) {
 	ops, _ := value.Get(member)
 	each(ops, func(op *jsonvalue.Object) {
-		path, isText := op.Get("path")
+		to, _ := op.Get("path")
+		path, isString := to.(string)
 		v, ok := op.Get("value")
-		s, isString := path.(string)
-		if !isText || !isString || !ok || s != "" && s[0] != '/' {
+		if !isString || !ok || path != "" && path[0] != '/' {
 			return
 		}
-		v, ok = n.matchers.applyAt(d.snapshot, append([]string{d.member}, tokens(s)...), v, nil)
-		if !ok {
-			op.Delete("value")
-		} else {
+		if v, ok = n.matchers.applyAt(d.snapshot, append([]string{d.member}, tokens(path)...), v, nil); ok {
 			op.Set("value", v)
+		} else {
+			op.Delete("value")
 		}
 	})
 }
@@ -110,9 +109,9 @@ func partOf(ops *jsonvalue.Array) *part {
 	for _, op := range ops.All {
 		o := op.(*jsonvalue.Object)
 		for _, member := range [...]string{"path", "from"} {
-			path, ok := o.Get(member)
-			if s, isString := path.(string); ok && isString {
-				p.add(tokens(s))
+			v, _ := o.Get(member)
+			if path, ok := v.(string); ok {
+				p.add(tokens(path))
 			}
 		}
 	}

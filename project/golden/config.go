@@ -63,8 +63,9 @@ type Choice struct {
 	Usual, Other string
 	// Meaning says what the setting is about.
 	Meaning string
-	get     func(*Config) *string
-	to      func(*tracediff.Settings) *bool
+	// Value returns the place of the setting in a configuration.
+	Value func(*Config) *string
+	to    func(*tracediff.Settings) *bool
 }
 
 // Choices returns the settings with two values.
@@ -79,16 +80,13 @@ func Choices() []Choice {
 	}
 }
 
-// Value returns the place of the setting in a configuration.
-func (c Choice) Value(of *Config) *string { return c.get(of) }
-
 // Settings returns the settings of a configuration. The error names a key whose value is not
 // known.
 func (c *Config) Settings() (tracediff.Settings, error) {
 	var s tracediff.Settings
 	s.Raw = c.Raw
 	for _, choice := range Choices() {
-		v := *choice.get(c)
+		v := *choice.Value(c)
 		if v != "" && v != choice.Usual && v != choice.Other {
 			return s, fmt.Errorf("%s %s: it is %s or %s", choice.Name, finding.Quote(v), choice.Usual, choice.Other)
 		}

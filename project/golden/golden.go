@@ -16,7 +16,6 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
-	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/tracediff"
 )
@@ -88,13 +87,4 @@ func replaceable(path string) error {
 		return capture.CheckOutside(filepath.Dir(path))
 	}
 	return err
-}
-
-// verdictOf returns the verdict for an error.
-func verdictOf(err error) (finding.Finding, project.Verdict) {
-	found, isVerdict := finding.FromError(err)
-	if isVerdict {
-		return found, project.Refused
-	}
-	return found, project.Failed
 }

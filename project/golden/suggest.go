@@ -51,7 +51,7 @@ func (all *Instabilities) Add(d tracediff.Difference) {
 		return
 	}
 	for _, c := range d.Changes {
-		event, pointer := place(d, c)
+		event, pointer := place(d.EventType, c)
 		if all.inText(d, event, pointer, c) {
 			continue
 		}
@@ -101,7 +101,7 @@ func (all *Instabilities) inText(d tracediff.Difference, event string, p finding
 		}
 		if texts[0] != texts[1] {
 			inner := tracediff.Change{Pointer: p, A: &texts[0], B: &texts[1]}
-			_, at := place(tracediff.Difference{EventType: event}, inner)
+			_, at := place(event, inner)
 			all.add(d.Name, Instability{Kind: d.Kind, Event: event, Pointer: at, Is: suggest(inner), A: inner.A, B: inner.B})
 		}
 	}
@@ -153,8 +153,8 @@ const Shape trace.Match = "shape"
 // place returns the type of events and the pointer that match a value that differs. An index and
 // an id become *, and the value of an operation of a patch the place in the snapshot that it
 // sets. If an array has another length, the pointer is to the array.
-func place(d tracediff.Difference, c tracediff.Change) (event string, p finding.Pointer) {
-	event, p = d.EventType, c.Pointer
+func place(event string, c tracediff.Change) (string, finding.Pointer) {
+	p := c.Pointer
 	if c.Path != "" && strings.Count(string(p), "/") >= 3 && strings.Split(string(p), "/")[3] == "value" {
 		switch event {
 		case eventnames.StateDelta:

@@ -111,6 +111,10 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 		changes[finding.Escape(what)]++
 		return nil
 	})
+	if compared.Verdict == tracediff.Equal && compared.B.Incomplete == "" {
+		row.Verdict, row.Lines = tracediff.Equal, compared.A.Events
+		return row
+	}
 	lines := 0
 	text := bytes.NewBuffer([]byte{}) // not nil, even if there are no lines
 	file, err := tracediff.Lines(ctx, tracediff.Trace{Path: path, Progress: progress}, d.Settings.Options, func(l *trace.Line) error {
@@ -128,8 +132,6 @@ func (d *Directory) prepare(ctx context.Context, path string, limit int, progres
 		row.Verdict, row.Findings = file.Verdict, file.Findings
 	case file.Incomplete != "":
 		row.fail(finding.New(finding.GoldenUnfit, "%s is incomplete: %s", finding.Escape(path), file.Incomplete))
-	case compared.Verdict == tracediff.Equal:
-		row.Verdict, row.Lines = tracediff.Equal, compared.A.Events
 	case compared.A.Verdict == project.Failed:
 		row.Verdict, row.Findings = project.Failed, compared.A.Findings
 	case compared.A.Verdict == project.Refused && !isTrace(row.Golden):
@@ -166,8 +168,11 @@ func isTrace(path string) bool {
 
 // fail makes row the row of a capture that cannot become a golden.
 func (row *Row) fail(err error) {
-	found, verdict := verdictOf(err)
-	row.Verdict, row.Lines, row.Change, row.text = verdict, nil, "", nil
+	found, isVerdict := finding.FromError(err)
+	row.Verdict, row.Lines, row.Change, row.text = project.Failed, nil, "", nil
+	if isVerdict {
+		row.Verdict = project.Refused
+	}
 	row.Findings = []finding.Finding{found}
 }
 
@@ -186,23 +191,16 @@ func summary(changes map[string]int) string {
 // checkLint returns a finding if lint refuses the new lines of a golden for a reason for which
 // it does not refuse the old ones.
 func (d *Directory) checkLint(ctx context.Context, golden string, text []byte) error {
-	now := lint.Reader(ctx, bytes.NewReader(text), golden, lint.Options{})
-	var fresh []finding.Finding
-	before := lint.Capture(ctx, golden, lint.Options{}, nil)
-	for _, f := range now.Findings {
-		if f.Severity != finding.Error || slices.ContainsFunc(before.Findings, func(old finding.Finding) bool { return old.Code == f.Code && old.Rule == f.Rule }) {
+	seen := lint.Capture(ctx, golden, lint.Options{}, nil).Findings
+	var list []string
+	for _, f := range lint.Reader(ctx, bytes.NewReader(text), golden, lint.Options{}).Findings {
+		if f.Severity != finding.Error || slices.ContainsFunc(seen, func(old finding.Finding) bool { return old.Code == f.Code && old.Rule == f.Rule }) {
 			continue
 		}
-		if !slices.ContainsFunc(fresh, func(old finding.Finding) bool { return old.Code == f.Code && old.Rule == f.Rule }) {
-			fresh = append(fresh, f)
-		}
+		seen, list = append(seen, f), append(list, f.Message)
 	}
-	if len(fresh) == 0 {
+	if len(list) == 0 {
 		return nil
-	}
-	var list []string
-	for _, f := range fresh {
-		list = append(list, f.Message)
 	}
 	return finding.New(finding.GoldenUnfit, "lint refuses the capture, and not its golden: %s", strings.Join(list, "; ")).
 		WithHint(hint.GoldenLint)

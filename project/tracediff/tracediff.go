@@ -126,19 +126,17 @@ type Change struct {
 // The differences are valid only if the verdict says so. Captures are read twice: ids are
 // collected first. The error is that of each.
 func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) error) (Row, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	cancel := func() { end(errStopped) }
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errStopped)
 	sides := [2]*side{newSide(a, s.Options), newSide(b, s.Options)}
 	row := func(v project.Verdict) Row {
 		return Row{Name: cmp.Or(b.Name, capture.BaseName(b.Path)), Verdict: v, A: sides[0].file, B: sides[1].file}
 	}
 	both(func(i int) { sides[i].prepare(ctx) })
 	if v := worst(sides); v != project.Accepted {
-		cancel()
 		return row(v), nil
 	}
 	if !a.Golden && !b.Golden && *sides[0].file.Digest == *sides[1].file.Digest {
-		cancel()
 		return row(Equal), nil // the same bytes
 	}
 	out := row(Equal)
@@ -151,7 +149,7 @@ func Compare(ctx context.Context, a, b Trace, s Settings, each func(Difference) 
 		reported = each(differenceOf(out.Name, d))
 		return reported
 	})
-	cancel()
+	cancel(errStopped)
 	both(func(i int) { sides[i].wait() })
 	if reported != nil {
 		return out, reported
@@ -195,7 +193,7 @@ func worst(sides [2]*side) project.Verdict {
 	v := project.Accepted
 	for _, s := range sides {
 		if v == project.Accepted || s.file.Verdict == project.Failed {
-			v = cmp.Or(s.file.Verdict, v)
+			v = s.file.Verdict
 		}
 	}
 	return v

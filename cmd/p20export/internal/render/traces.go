@@ -34,7 +34,6 @@ type Traces struct {
 	Page *report.Traces
 	// Temporary says that the captures will be deleted, so that their paths are not shown.
 	Temporary bool
-
 	// Dir is the directory of the goldens, for the next step.
 	Dir string
 
@@ -275,8 +274,7 @@ func (t *Traces) Row(row tracediff.Row) {
 }
 
 func (t *Traces) verdictOf(row tracediff.Row) {
-	switch {
-	case row.Verdict == tracediff.Equal || row.Verdict == project.Differs:
+	if row.Verdict == tracediff.Equal || row.Verdict == project.Differs {
 		if t.Several {
 			if len(t.current.differences) > 0 {
 				t.endGroup(row.Name)
