@@ -307,6 +307,15 @@ func finished(thread, run string) string {
 	return fmt.Sprintf(`{"type":"RUN_FINISHED","threadId":%q,"runId":%q}`, thread, run)
 }
 
+// batch returns the body of a request of the producer p that appends events.
+func batch(thread, run string, sequence int, events ...string) string {
+	request := ""
+	if sequence == 0 {
+		request = `"input":` + input(thread, run) + ","
+	}
+	return fmt.Sprintf(`{"runId":%q,"producer":"p","sequence":%d,%s"events":[%s]}`, run, sequence, request, strings.Join(events, ","))
+}
+
 func step(n int) string { return fmt.Sprintf(`{"type":"CUSTOM","name":"step","value":%d}`, n) }
 
 // observer remembers what it observed.

@@ -256,7 +256,7 @@ func TestOpenAPI(t *testing.T) {
 		p.url = described.URL
 		return p
 	}
-	p := serving(serve.Settings{})
+	p := serving(serve.Settings{AllowAppend: true})
 
 	// A run that is open, one that has ended, and a thread that is deleted.
 	_, open := p.begin(agent, "open", "r")
@@ -318,6 +318,13 @@ func TestOpenAPI(t *testing.T) {
 		{409, "POST", "/agents/a", input("open", "other")},
 		{409, "POST", "/agents/a", input("ended", "r") + " "},
 		{410, "POST", "/agents/a", input("deleted", "r")},
+		{200, "POST", "/threads/appended/events", batch("appended", "r", 0, started("appended", "r"))},
+		{400, "POST", "/threads/appended/events", batch("appended", "other", 0, finished("appended", "other"))},
+		{409, "POST", "/threads/appended/events", batch("appended", "r", 2, finished("appended", "r"))},
+		{409, "POST", "/threads/open/events", batch("open", "other", 0, started("open", "other"))},
+		{200, "POST", "/threads/appended/events", batch("appended", "r", 1, finished("appended", "r"))},
+		{410, "POST", "/threads/deleted/events", batch("deleted", "r", 0, started("deleted", "r"))},
+		{200, "GET", "/agents", ""},
 		{200, "POST", "/threads/open/runs/r/cancel", ""}, // the last that needs the run
 		{404, "GET", "/", ""},
 		{404, "GET", "/threads/", ""},
@@ -339,12 +346,19 @@ func TestOpenAPI(t *testing.T) {
 
 	// What is refused before the path counts, and the log that is away.
 	guarded := serving(serve.Settings{Guard: serve.GuardSettings{TokenFile: tokens(t), MaxRequestBytes: 1000}})
+	guarded.post("/threads/open/events", "{}", "Authorization", "Bearer "+token).want(http.StatusMethodNotAllowed, "method_not_allowed")
 	log.away.Store(true)
 	for path, operations := range a.Paths {
 		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a").Replace(path)
 		for method := range operations {
 			method = strings.ToUpper(method)
-			p.refuses(503, "log_failed", method, path, input("open", "new"), nil)
+			body := input("open", "new")
+			if path == "/threads/open/events" {
+				body = batch("open", "new", 0, started("open", "new"))
+			}
+			if path != "/agents" {
+				p.refuses(503, "log_failed", method, path, body, nil)
+			}
 			p.refuses(403, "origin_not_allowed", method, path, "", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
 			p.refuses(421, "host_not_allowed", method, path, "", func(r *http.Request) { r.Host = "evil.example" })
 			guarded.refuses(401, "unauthorized", method, path, "", nil)

@@ -27,7 +27,10 @@ const (
 	InvalidID        Refusal = "invalid_id"          // an id cannot be that of a thread or a run
 	InvalidQuery     Refusal = "invalid_query"       // a parameter has no meaning
 	InvalidCursor    Refusal = "invalid_cursor"      // the id of an event is not one of the view
-	InvalidInput     Refusal = "invalid_input"       // the body is not a RunAgentInput
+	InvalidInput     Refusal = "invalid_input"       // the body is not what the path needs
+	AppendRefused    Refusal = "append_not_allowed"  // the token may not append events
+	SequenceGap      Refusal = "sequence_gap"        // the log lacks events that precede those of a batch
+	OtherProducer    Refusal = "other_producer"      // another producer appends the run
 	UnknownAgent     Refusal = "unknown_agent"       // there is no agent with the name
 	UnknownThread    Refusal = "unknown_thread"      // there is no such thread
 	UnknownRun       Refusal = "unknown_run"         // the thread has no such run
@@ -62,13 +65,13 @@ func (r Refusal) status() int {
 	switch r {
 	case InvalidID, InvalidQuery, InvalidCursor, InvalidInput:
 		return http.StatusBadRequest
-	case TooManyThreads:
+	case TooManyThreads, AppendRefused:
 		return http.StatusForbidden
 	case NotFound, UnknownAgent, UnknownThread, UnknownRun:
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case ThreadBusy, RunDiffers, RunEnded, RunCancelled:
+	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer:
 		return http.StatusConflict
 	case ThreadDeleted:
 		return http.StatusGone
@@ -93,6 +96,8 @@ type problem struct {
 	Code   Refusal `json:"code"`
 	// RunID is the run that is active, if it is known.
 	RunID string `json:"run_id,omitempty"`
+	// Events is the number of events of the run in the log, with SequenceGap.
+	Events *int64 `json:"events,omitempty"`
 }
 
 // refuse answers a request with a problem document.
@@ -169,6 +174,7 @@ func (s *Server) writeText(q *request, status int, mediaType string, text []byte
 // fail answers a request that failed with an error of the log, of runs or of an agent.
 func (s *Server) fail(q *request, err error) {
 	var busy *runs.BusyError
+	var gap *runs.GapError
 	var upstream *proxy.UpstreamError
 	var refused *proxy.Refused
 	switch {
@@ -176,6 +182,8 @@ func (s *Server) fail(q *request, err error) {
 		panic(http.ErrAbortHandler) // the client has left
 	case errors.As(err, &busy):
 		s.refuseWith(q, problem{Status: ThreadBusy.status(), Code: ThreadBusy, Detail: err.Error() + ": wait for its end, or cancel it", RunID: busy.RunID})
+	case errors.As(err, &gap):
+		s.refuseWith(q, problem{Status: SequenceGap.status(), Code: SequenceGap, Detail: err.Error(), Events: &gap.Events})
 	case errors.As(err, &refused):
 		s.refuse(q, AgentAnswer, err.Error())
 	case errors.As(err, &upstream):
@@ -212,7 +220,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable}, {store.ErrRewound, Unavailable},
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
-		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed},
+		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

@@ -34,10 +34,11 @@ func routes() []route {
 		{[]string{"threads"}, (*Server).listThreads, nil},
 		{[]string{"threads", "", "runs"}, (*Server).listRuns, nil},
 		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
-		{[]string{"threads", "", "events"}, (*Server).events, nil},
+		{[]string{"threads", "", "events"}, (*Server).events, (*Server).append},
 		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
 		{[]string{"threads", "", "ticket"}, nil, (*Server).ticket},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
+		{[]string{"agents"}, (*Server).listAgents, nil},
 		{[]string{"agents", ""}, nil, (*Server).run},
 		{[]string{"agents", "", "connect"}, nil, (*Server).connectAgent},
 	}

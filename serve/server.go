@@ -24,7 +24,7 @@ type Server struct {
 	guard    *guard.Guard
 	guarded  http.Handler
 	routes   []route
-	// runs is nil before Start, and without agents.
+	// runs is nil before Start, and if the Server only reads.
 	runs     atomic.Pointer[runs.Runs]
 	draining atomic.Bool
 	warned   atomic.Int64 // the time of the last warning about the log
@@ -50,10 +50,10 @@ func New(s Settings) (*Server, error) {
 		return nil, err
 	}
 	v.guarded = v.guard.Wrap(http.HandlerFunc(v.route))
+	if _, ok := s.Log.(store.Leaser); !ok && v.writes() {
+		return nil, errors.New("the log has no leases, which runs need")
+	}
 	if len(s.Agents) > 0 {
-		if _, ok := s.Log.(store.Leaser); !ok {
-			return nil, errors.New("the log has no leases, which running agents needs")
-		}
 		s.Exchanges.MaxExchanges = cmp.Or(s.Limits.Runs, runs.DefaultRuns) // each run has one
 		if v.caller, err = proxy.NewCaller(s.Exchanges); err != nil {
 			return nil, err
@@ -69,6 +69,9 @@ func (s *Server) rewound(key store.Key) {
 	s.settings.Logger.Error("the log was rewound: it is an older copy, or its server lost the last transactions; readers of the thread have to begin again", "tenant", key.Tenant, "thread", key.Thread)
 }
 
+// writes reports whether the Server does more than read.
+func (s *Server) writes() bool { return len(s.settings.Agents) > 0 || s.settings.AllowAppend }
+
 // ServeHTTP serves a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
 
@@ -78,14 +81,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.S
 func (s *Server) CheckHost(h http.Handler) http.Handler { return s.guard.CheckHost(h) }
 
 // Start takes the leases of the log, closes the runs that have no owner, and makes the agents
-// available. The error is store.ErrLeased if another process has the leases. Without agents,
-// Start does nothing.
+// available. The error is store.ErrLeased if another process has the leases. If the Server only
+// reads, Start does nothing.
 func (s *Server) Start(ctx context.Context) error {
-	if s.caller == nil {
+	if !s.writes() {
 		return nil
 	}
 	r, err := runs.New(ctx, runs.Settings{
-		Log: s.settings.Log, Caller: s.caller, Hub: s.hub, Policy: s.settings.Policy, Limits: s.settings.Limits,
+		Log: s.settings.Log, Caller: s.caller, Hub: s.hub, Policy: s.settings.Policy, Limits: s.settings.Limits, AppendTimeout: s.settings.AppendTimeout,
 		Logger: s.settings.Logger, Observer: s.settings.Observer,
 	})
 	if err != nil {
@@ -102,7 +105,7 @@ func (s *Server) Check(ctx context.Context) error {
 		return runs.ErrDraining
 	}
 	r := s.runs.Load()
-	if s.caller != nil && r == nil {
+	if s.writes() && r == nil {
 		return errStarting
 	}
 	// Any id will do.
@@ -159,7 +162,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	e := DrainError{Ended: r.Drain(ctx)}
 	var captures *proxy.DrainError
-	if errors.As(s.caller.Drain(ctx), &captures) {
+	if s.caller != nil && errors.As(s.caller.Drain(ctx), &captures) {
 		e.Unsure = captures.Unsure
 	}
 	if e != (DrainError{}) {

@@ -20,12 +20,18 @@ import (
 type Settings struct {
 	// Log has the threads. With Agents it must be a store.Leaser.
 	Log store.Log
-	// Agents are the URLs of the agents by name. Without agents, the Server only reads.
+	// Agents are the URLs of the agents by name. Without agents and AllowAppend, the Server
+	// only reads.
 	Agents map[string]*url.URL
 	// Exchanges are the settings of requests to agents: captures, labels and limits. Its
 	// Upstream and MaxExchanges are ignored. Without Captures, nothing is recorded. Timeout limits the
 	// duration of a run.
 	Exchanges proxy.Settings
+	// AllowAppend lets clients append the events of runs. Tokens need the scope for it.
+	AllowAppend bool
+	// AppendTimeout is the time after which a run is closed whose producer is silent. Zero
+	// means DefaultAppendTimeout.
+	AppendTimeout time.Duration
 	// Policy is what a request does while another run of its thread is active. Empty means
 	// Replace.
 	Policy Policy
@@ -87,6 +93,9 @@ const (
 	DefaultReaderTimeout = 30 * time.Second
 )
 
+// DefaultAppendTimeout is the time if Settings.AppendTimeout is zero.
+const DefaultAppendTimeout = runs.DefaultAppendTimeout
+
 // DefaultReaderBytes is the limit if Settings.ReaderBytes is zero.
 const DefaultReaderBytes = attach.DefaultMemoryBytes
 
@@ -107,7 +116,7 @@ func (s *Settings) normalize() error {
 	default:
 		return fmt.Errorf("there is no policy %q", s.Policy)
 	}
-	if s.Idle < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
+	if s.AppendTimeout < 0 || s.Idle < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
 		return errors.New("a limit is negative")
 	}
 	s.Idle = cmp.Or(s.Idle, DefaultIdle)

@@ -45,10 +45,12 @@ type serveFlags struct {
 	readerBytes, eventBytes        int64
 	readerTime, ticketTime         time.Duration
 	ticketKey                      string
+	allowAppend                    bool
+	appendTime                     time.Duration
 }
 
 func newServe() *cobra.Command {
-	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerBytes: serve.DefaultReaderBytes, eventBytes: proxy.DefaultEventBytes, readerTime: serve.DefaultReaderTimeout, ticketTime: serve.DefaultTicketTTL}
+	fl := serveFlags{runs: defaultRuns, queued: defaultQueued, readers: defaultReaders, readerBytes: serve.DefaultReaderBytes, eventBytes: proxy.DefaultEventBytes, readerTime: serve.DefaultReaderTimeout, ticketTime: serve.DefaultTicketTTL, appendTime: serve.DefaultAppendTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve --store URL --listen ADDRESS [--upstream NAME=URL]...",
 		Short: "Run agents so that clients can leave, join and come back",
@@ -69,11 +71,14 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
   GET /threads                      list threads
   GET /threads/ID/runs              the runs of a thread and their lineage
   GET /threads/ID/restore           messages and state after a run
+  GET /agents                       list the agents
+  POST /threads/ID/events           append the events of a run that no agent of
+                                    this server answers; needs --allow-append
 
 A run belongs to the server, not to the client that started it: it goes on when
 the client leaves. An event reaches a client only when it is durable in the log.
 The same request sent again attaches to its run and does not start another.
-Without --upstream, serve only reads.
+Without --upstream and --allow-append, serve only reads.
 
 At most one run at a time is active in a thread. --thread-policy says what
 happens to a request for another: replace cancels the active run if the client
@@ -93,9 +98,11 @@ Without --token-file and --trusted-proxy, whoever can connect can read all
 threads of --tenant. A line of the file of --token-file is TENANT sha256:HEX,
 with the SHA-256 of a random token; clients send the token as
 Authorization: Bearer. The peers of --trusted-proxy name the tenant in the
-header P20export-Tenant. A tenant sees only its own threads. With both flags,
-a request of such a peer that has the header needs no token, and a token in it
-does not count: trust an address only if all programs there may name any tenant.
+header P20export-Tenant. A tenant sees only its own threads. To append events, a
+token needs the word append at the end of its line, and a request of such a peer
+the header P20export-Scope: append. With both flags, a request of such a peer
+that names a tenant needs no token, and a token in it does not count: trust an
+address only if all programs there may name any tenant.
 
 Without --allow-remote, ADDRESS must be a loopback address, and requests whose
 Host header names another machine are refused, unless --allow-host names it. A
@@ -136,6 +143,8 @@ Standard error has no content of messages and no header values.
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
 	flags.BoolVar(&fl.cookies, "pass-cookies", false, "pass cookies of clients to the agents, and those of agents to the clients that start runs")
+	flags.BoolVar(&fl.allowAppend, "allow-append", false, "let clients append the events of runs with POST /threads/ID/events; with --token-file, tokens whose lines end with append")
+	flags.Var(cli.Duration(&fl.appendTime), "append-timeout", "end a run whose producer has appended nothing for this `DURATION`")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
 	flags.Var(cli.Duration(&fl.ticketTime), "ticket-ttl", "let a ticket of POST /threads/ID/ticket be used for this `DURATION`")
 	flags.StringVar(&fl.ticketKey, "ticket-key-file", "", "sign tickets with the key in `FILE`, at least 32 random bytes, so that servers with the same file accept each other's (default: a key of this process)")
@@ -152,7 +161,7 @@ Standard error has no content of messages and no header values.
 	flags.Var(cli.Number(&fl.eventBytes, "bytes"), "event-bytes", "let unfinished events of agents have this many `BYTES` together")
 	flags.Var(cli.Duration(&fl.readerTime), "reader-timeout", "disconnect a reader that accepts nothing for this `DURATION`, longer than the pauses of its network; it can join again")
 	cli.Complete(cmd, "thread-policy", policyReplace, policyRefuse, policyQueue)
-	for _, name := range []string{"upstream", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-bytes", "event-bytes", "reader-timeout"} {
+	for _, name := range []string{"upstream", "append-timeout", "run-timeout", "trusted-proxy", "allow-origin", "max-runs", "max-tenant-runs", "max-queued", "max-threads", "max-readers", "max-tenant-readers", "reader-bytes", "event-bytes", "reader-timeout"} {
 		cli.Complete(cmd, name)
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -92,6 +92,10 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 		return errors.New("--max-queued needs --thread-policy queue; otherwise no request waits")
 	case fl.runTime < 0:
 		return errors.New("--run-timeout cannot be negative; without it there is no limit")
+	case changed("append-timeout") && !fl.allowAppend:
+		return errors.New("--append-timeout needs --allow-append, which lets clients append events")
+	case fl.appendTime <= 0:
+		return errors.New("--append-timeout must be positive, such as 30s")
 	case fl.readerTime <= 0:
 		return errors.New("--reader-timeout must be positive, such as 30s")
 	case fl.ticketTime <= 0:
@@ -105,9 +109,14 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	case fl.proxies != nil && fl.store.tenant != "":
 		return errors.New("give either --tenant or --trusted-proxy: the proxy names the tenant of each request")
 	}
-	for _, name := range []string{"captures", "run-timeout", "thread-policy", "pass-cookies", "max-runs", "max-tenant-runs", "max-threads", "event-bytes"} {
+	for _, name := range []string{"captures", "run-timeout", "thread-policy", "pass-cookies", "event-bytes"} {
 		if len(fl.upstreams) == 0 && changed(name) {
 			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run", name)
+		}
+	}
+	for _, name := range []string{"max-runs", "max-tenant-runs", "max-threads"} {
+		if !fl.writes() && changed(name) {
+			return fmt.Errorf("--%s needs --upstream NAME=URL, which names an agent to run, or --allow-append", name)
 		}
 	}
 	if !changed("captures") && changed("label") {
@@ -116,12 +125,16 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// writes reports whether the server does more than read.
+func (fl *serveFlags) writes() bool { return len(fl.upstreams) > 0 || fl.allowAppend }
+
 // settings returns the settings that the flags describe, without what has to be opened.
 func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error) {
 	if err := fl.check(cmd); err != nil {
 		return s, err
 	}
 	s = serve.Settings{
+		AllowAppend: fl.allowAppend, AppendTimeout: fl.appendTime,
 		Policy:        serve.Policy(fl.policy),
 		PassCookies:   fl.cookies,
 		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},

@@ -53,7 +53,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	settings.Logger, settings.Observer = log, m
 	settings.Exchanges.Log, settings.Exchanges.Observer = log, m.Exchanges
 	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {
-		return fmt.Errorf("%w: --token-file: %w\nnext: give a file with lines TENANT sha256:HEX that only its owner can change", errServe, err)
+		return fmt.Errorf("%w: --token-file: %w\nnext: give a file with lines TENANT sha256:HEX [append] that only its owner can change", errServe, err)
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)
 	}
@@ -98,11 +98,11 @@ const (
 	filesOfRun    = 5
 )
 
-// openLog opens the log. It is created only if there are agents: a reader of a log that does
-// not exist is more likely a mistake.
+// openLog opens the log. It is created only if something is written: a reader of a log that
+// does not exist is more likely a mistake.
 func (fl *serveFlags) openLog(ctx context.Context) (store.Log, error) {
 	mode := logs.Existing
-	if len(fl.upstreams) > 0 {
+	if fl.writes() {
 		mode = logs.Create
 	}
 	return fl.captures.openLog(ctx, fl.store, mode)
@@ -112,7 +112,7 @@ func (fl *serveFlags) openLog(ctx context.Context) (store.Log, error) {
 func (fl *serveFlags) started(err error) error {
 	switch {
 	case errors.Is(err, store.ErrLeased):
-		return fmt.Errorf("%w: %s: %w\nnext: stop the other server, or use a PostgreSQL log, which several servers can share; without --upstream, any number of servers can read a SQLite log", errServe, fl.store.address, err)
+		return fmt.Errorf("%w: %s: %w\nnext: stop the other server, or use a PostgreSQL log, which several servers can share; without --upstream and --allow-append, any number of servers can read a SQLite log", errServe, fl.store.address, err)
 	case err != nil:
 		return fl.store.failed(err)
 	}

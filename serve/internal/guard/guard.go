@@ -200,7 +200,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			g.refuse(w, r, no)
 			return
 		}
-		a := &admission{guard: g, tenant: tenant, used: used}
+		a := &admission{guard: g, tenant: tenant, used: used, append: g.mayAppend(r, used)}
 		defer a.release()
 		ctx := context.WithValue(r.Context(), admissionKey{}, a)
 		if used != nil {
@@ -211,6 +211,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 		r = r.WithContext(ctx)
 		r.Header = r.Header.Clone()
 		r.Header.Del(TenantHeader)
+		r.Header.Del(ScopeHeader)
 		if g.tokens != nil {
 			r.Header.Del("Authorization")
 		}
@@ -239,6 +240,7 @@ type admission struct {
 	guard  *Guard
 	tenant string
 	used   *token // nil if the request needed none
+	append bool   // see MayAppend
 	bytes  int64  // of the body, which count
 }
 
@@ -305,7 +307,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 // repeated returns the name of a header that occurs more than once although programs on the
 // way could take different ones of its values, or "".
 func repeated(h http.Header) string {
-	names := []string{"Authorization", "Content-Type", "Content-Encoding", "Last-Event-Id", "Origin", "Sec-Fetch-Site", TenantHeader}
+	names := []string{"Authorization", "Content-Type", "Content-Encoding", "Last-Event-Id", "Origin", "Sec-Fetch-Site", TenantHeader, ScopeHeader}
 	i := slices.IndexFunc(names, func(name string) bool { return len(h[http.CanonicalHeaderKey(name)]) > 1 })
 	if i < 0 {
 		return ""

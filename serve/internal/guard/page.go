@@ -102,12 +102,12 @@ func isPreflight(r *http.Request) bool {
 }
 
 // preflight answers a preflight request of a page of an allowed origin. The page may send any
-// headers but the tenant's, because agents may need them.
+// headers but those of a trusted proxy, because agents may need them.
 func (g *Guard) preflight(w http.ResponseWriter, r *http.Request) (done bool, no *refusal) {
 	requested := r.Header.Values("Access-Control-Request-Headers")
 	for name := range strings.SplitSeq(strings.Join(requested, ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(name), TenantHeader) {
-			return false, &refusal{http.StatusForbidden, Origin, "a page may not name its tenant"}
+		if name = strings.TrimSpace(name); strings.EqualFold(name, TenantHeader) || strings.EqualFold(name, ScopeHeader) {
+			return false, &refusal{http.StatusForbidden, Origin, "a page may not name its tenant or scope"}
 		}
 	}
 	h := w.Header()

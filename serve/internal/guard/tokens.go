@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -81,6 +82,30 @@ const (
 type token struct {
 	tenant string
 	hash   [sha256.Size]byte
+	append bool // it has the scope to append events
+}
+
+// scopeAppend is the scope of a token that may append events, and ScopeHeader the header in which
+// a trusted proxy gives it to a request.
+const (
+	scopeAppend = "append"
+	ScopeHeader = "P20export-Scope"
+)
+
+// MayAppend reports whether a request that Wrap accepted may append events: it has a token with
+// that scope, it has that scope from a trusted proxy, or nobody has to prove anything.
+func MayAppend(ctx context.Context) bool { return admitted(ctx).append }
+
+// mayAppend reports whether a request that was authenticated with a token, or otherwise, may
+// append events.
+func (g *Guard) mayAppend(r *http.Request, used *token) bool {
+	switch {
+	case !g.authenticates():
+		return true
+	case used != nil:
+		return used.append
+	}
+	return g.trusts(r) && r.Header.Get(ScopeHeader) == scopeAppend
 }
 
 // tokenFile has the tokens of a file, which it reads again when they are used.
@@ -218,9 +243,14 @@ func parseTokens(text []byte) ([]token, error) {
 	return tokens, nil
 }
 
-// parseToken parses a line: a tenant, which may be in quotation marks, and a hash.
+// parseToken parses a line: a tenant, which may be in quotation marks, a hash, and perhaps a
+// scope.
 func parseToken(line string) (t token, err error) {
 	at := strings.LastIndexAny(line, " \t")
+	if at >= 0 && line[at+1:] == scopeAppend {
+		t.append, line = true, strings.TrimRight(line[:at], " \t")
+		at = strings.LastIndexAny(line, " \t")
+	}
 	if at < 0 {
 		return t, errors.New("it is not TENANT sha256:HEX")
 	}

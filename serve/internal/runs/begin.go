@@ -244,7 +244,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	// Another process may have run the request, or may have left a run.
-	if err := r.closeOrphans(ctx, q.Key); err != nil {
+	if free, err := r.free(ctx, q.Key); err != nil || !free {
 		return nil, err
 	}
 	last, err := find(ctx, r.log, q.Key, q.RunID, q.Body)

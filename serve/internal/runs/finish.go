@@ -24,12 +24,13 @@ type closing struct {
 
 // The closings. Clients can rely on the codes.
 var (
-	ownerLost     = closing{"p20export.owner_lost", "The process that ran this run has ended. The run was closed.", false}
-	cancelled     = closing{"p20export.cancelled", "The run was cancelled.", true}
-	superseded    = closing{"p20export.superseded", "The run was cancelled, because its client had left and another run of the thread was started.", true}
-	upstreamEnded = closing{"p20export.upstream_ended", "The response of the agent ended before the run did.", false}
-	shutDown      = closing{"p20export.shutdown", "The server was stopped before the run had ended.", false}
-	timedOut      = closing{"p20export.timeout", "The run took too long and was ended.", false}
+	ownerLost      = closing{"p20export.owner_lost", "The process that ran this run has ended. The run was closed.", false}
+	cancelled      = closing{"p20export.cancelled", "The run was cancelled.", true}
+	superseded     = closing{"p20export.superseded", "The run was cancelled, because its client had left and another run of the thread was started.", true}
+	upstreamEnded  = closing{"p20export.upstream_ended", "The response of the agent ended before the run did.", false}
+	shutDown       = closing{"p20export.shutdown", "The server was stopped before the run had ended.", false}
+	producerSilent = closing{"p20export.producer_silent", "The producer of the run sent nothing for too long. The run was closed.", false}
+	timedOut       = closing{"p20export.timeout", "The run took too long and was ended.", false}
 )
 
 // because returns a closing whose message has a reason, too.

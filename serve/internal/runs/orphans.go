@@ -63,6 +63,16 @@ func (r *Runs) sweepThread(ctx context.Context, key store.Key) error {
 	return r.closeOrphans(ctx, key)
 }
 
+// free closes the open streams of a thread that have no owner, and reports whether no other
+// one is left. The caller has the lease of the thread and runs nothing in it.
+func (r *Runs) free(ctx context.Context, key store.Key) (bool, error) {
+	if err := r.closeOrphans(ctx, key); err != nil {
+		return false, err
+	}
+	open, err := openStreams(ctx, r.log, key)
+	return len(open) == 0, err
+}
+
 // closeOrphans closes the open streams of a thread. The caller has the lease of the thread
 // and runs nothing in it.
 func (r *Runs) closeOrphans(ctx context.Context, key store.Key) error {
@@ -71,6 +81,12 @@ func (r *Runs) closeOrphans(ctx context.Context, key store.Key) error {
 		return err
 	}
 	for _, s := range open {
+		if isAppended(s.ID) {
+			if err := r.closeSilent(ctx, key, s); err != nil {
+				return err
+			}
+			continue
+		}
 		ended, _, err := finish(ctx, r.log, key, s.ID, ownerLost, true, capture.EndError)
 		if err != nil {
 			return err

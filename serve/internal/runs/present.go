@@ -29,7 +29,9 @@ func presenceName(key store.Key, stream string) string {
 // arrive counts a client of a run until leave is called. When it returns, other processes see
 // the client, unless the log is away or the run is being superseded.
 func (r *Runs) arrive(ctx context.Context, key store.Key, stream string) (leave func(), err error) {
-	p, leave := r.count(key, stream)
+	r.mu.Lock()
+	p, leave := r.arrival(presenceName(key, stream))
+	r.mu.Unlock()
 	select {
 	case <-p.tried:
 		return leave, nil
@@ -39,10 +41,8 @@ func (r *Runs) arrive(ctx context.Context, key store.Key, stream string) (leave 
 	}
 }
 
-func (r *Runs) count(key store.Key, stream string) (p *presence, leave func()) {
-	name := presenceName(key, stream)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// arrival counts a client of a presence. The caller holds r.mu, and calls leave without it.
+func (r *Runs) arrival(name string) (p *presence, leave func()) {
 	p = r.present[name]
 	if p == nil {
 		p = &presence{tried: make(chan struct{}), left: make(chan struct{})}
@@ -100,7 +100,7 @@ func (r *Runs) isPresent(name string) bool {
 // agent has not begun a run, and reports whether it did.
 func (r *Runs) supersede(ctx context.Context, key store.Key, stream string) (bool, error) {
 	name := presenceName(key, stream)
-	if r.isPresent(name) {
+	if isAppended(stream) || r.isPresent(name) { // a silent producer has been found before
 		return false, nil
 	}
 	taken, err := r.leases.Take(ctx, name)

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,12 +36,14 @@ type Runs struct {
 	// starting counts the runs of each tenant that are active or about to be.
 	starting map[string]int
 	total    int
-	drained  bool                 // Drain or Close was called
-	closed   bool                 // Close was called
-	present  map[string]*presence // by the name of the lease
-	lines    map[store.Key]*line
-	queued   int
-	waiting  int64 // bytes of the requests that wait
+	// producers are those of the runs that are appended, by the name of their presence.
+	producers map[string]*producer
+	drained   bool                 // Drain or Close was called
+	closed    bool                 // Close was called
+	present   map[string]*presence // by the name of the lease
+	lines     map[store.Key]*line
+	queued    int
+	waiting   int64 // bytes of the requests that wait
 }
 
 // New takes the leases of the log, closes the runs that have no owner, and goes on looking
@@ -50,13 +53,14 @@ func New(ctx context.Context, s Settings) (*Runs, error) {
 	if err := s.Limits.normalize(); err != nil {
 		return nil, err
 	}
+	s.AppendTimeout = cmp.Or(s.AppendTimeout, DefaultAppendTimeout)
 	leaser, ok := s.Log.(store.Leaser)
 	if !ok {
 		return nil, errors.New("the log has no leases")
 	}
 	r := &Runs{
 		settings: s, log: s.Log, draining: make(chan struct{}), cut: make(chan struct{}),
-		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{}, present: map[string]*presence{},
+		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{}, present: map[string]*presence{}, producers: map[string]*producer{},
 	}
 	r.threads.limit = s.Limits.Threads
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -97,14 +101,9 @@ func (r *Runs) lost(name string) {
 func (r *Runs) reserve(tenant string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.drained:
-		return ErrDraining
-	case r.total >= r.settings.Limits.Runs || r.starting[tenant] >= r.settings.Limits.TenantRuns:
-		return ErrRuns
+	if err := r.room(tenant); err != nil {
+		return err
 	}
-	r.total++
-	r.starting[tenant]++
 	// Drain waits for runs that are about to start, too.
 	r.working.Add(1)
 	return nil
@@ -113,12 +112,30 @@ func (r *Runs) reserve(tenant string) error {
 // unreserve gives back what reserve took.
 func (r *Runs) unreserve(tenant string) {
 	r.mu.Lock()
+	r.unroom(tenant)
+	r.mu.Unlock()
+	r.working.Done()
+}
+
+// room counts another run of a tenant. The caller holds r.mu.
+func (r *Runs) room(tenant string) error {
+	switch {
+	case r.drained:
+		return ErrDraining
+	case r.total >= r.settings.Limits.Runs || r.starting[tenant] >= r.settings.Limits.TenantRuns:
+		return ErrRuns
+	}
+	r.total++
+	r.starting[tenant]++
+	return nil
+}
+
+// unroom takes back what room counted. The caller holds r.mu.
+func (r *Runs) unroom(tenant string) {
 	r.total--
 	if r.starting[tenant]--; r.starting[tenant] == 0 {
 		delete(r.starting, tenant)
 	}
-	r.mu.Unlock()
-	r.working.Done()
 }
 
 // add makes a run the active one of its thread.
@@ -164,7 +181,7 @@ func (r *Runs) Check(ctx context.Context) error {
 func (r *Runs) Active() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.active)
+	return len(r.active) + len(r.producers)
 }
 
 // drainGrace is the time in which cut runs are closed in the log.
@@ -223,6 +240,9 @@ func (r *Runs) Close() error {
 		close(r.draining)
 	}
 	r.closed = true
+	for _, p := range r.producers {
+		p.timer.Stop()
+	}
 	r.mu.Unlock()
 	r.stop()
 	r.working.Wait()

@@ -13,16 +13,20 @@ import (
 
 // Settings are the settings of Runs.
 type Settings struct {
-	Log    store.Log
+	Log store.Log
+	// Caller sends requests to agents. It may be nil if there are none.
 	Caller *proxy.Caller
 	// Hub follows the threads of active runs.
 	Hub *attach.Hub
 	// Policy is what Begin does while another run of the thread is active. Empty means
 	// Replace.
-	Policy   Policy
-	Limits   Limits
-	Logger   *slog.Logger
-	Observer Observer
+	Policy Policy
+	// AppendTimeout is the time after which a run is closed whose producer is silent. Zero
+	// means DefaultAppendTimeout.
+	AppendTimeout time.Duration
+	Limits        Limits
+	Logger        *slog.Logger
+	Observer      Observer
 }
 
 // Policy says what a request does while another run of its thread is active.
@@ -66,6 +70,9 @@ const (
 	DefaultStoreTimeout = 5 * time.Minute
 	DefaultEndTimeout   = 10 * time.Second
 )
+
+// DefaultAppendTimeout is Settings.AppendTimeout if that is zero.
+const DefaultAppendTimeout = 30 * time.Second
 
 // maxThreadQueue limits the requests that wait for one thread. A client that sends more has
 // lost control of them.

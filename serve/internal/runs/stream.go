@@ -24,9 +24,12 @@ const prefix = "serve:"
 func streamID(runID string, attempt int) string { return streamPrefix(runID) + strconv.Itoa(attempt) }
 
 // streamPrefix begins the ids of all attempts.
-func streamPrefix(runID string) string {
-	sum := sha256.Sum256([]byte(runID))
-	return prefix + hex.EncodeToString(sum[:12]) + ":"
+func streamPrefix(runID string) string { return prefix + digest(runID) + ":" }
+
+// digest returns a name of fixed length for a text of any.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:12])
 }
 
 // leaseName returns the name of the lease of a thread. Different threads have different
@@ -80,10 +83,23 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string, body 
 		}
 	}
 	if last.number == 0 {
-		return last, nil
+		return findAppended(ctx, log, key, runID)
 	}
 	last.ID = streamID(runID, last.number)
 	return last, last.read(ctx, log, key, body)
+}
+
+// findAppended returns the run of an id that a producer appends, which is never that of a
+// request to an agent.
+func findAppended(ctx context.Context, log store.Log, key store.Key, runID string) (attempt, error) {
+	s, err := appendedStream(ctx, log, key, runID)
+	if err != nil || s.ID == "" {
+		return attempt{}, err
+	}
+	a := attempt{Stream: s, number: 1}
+	err = a.read(ctx, log, key, nil)
+	a.started = true
+	return a, err
 }
 
 // named returns the attempt to which the agent answered with a run of an id, which may differ
