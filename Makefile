@@ -26,6 +26,7 @@ NPM := npm ci --silent --ignore-scripts --no-audit --no-fund
 CLIENT := $(CACHED) client envelope/judge/package.json envelope/judge/package-lock.json -- $(NPM)
 REDOCLY := $(CACHED) redocly docs/redocly/package.json docs/redocly/package-lock.json -- $(NPM)
 AXE := $(CACHED) axe discovery/report/axe/package.json discovery/report/axe/package-lock.json -- $(NPM)
+DURABLE := $(CACHED) streams $(addprefix serve/testdata/streams/,package.json package-lock.json conformance.test.js) -- $(NPM)
 CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
 COPILOTKIT := $(CACHED) copilotkit $(addprefix cmd/internal/bench/store/copilotkit/,package.json package-lock.json runner.mjs) -- $(NPM)
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
@@ -125,6 +126,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(AXE) >/dev/null
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
+	@$(DURABLE) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
@@ -216,7 +218,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
-	@copilotkit=$$($(COPILOTKIT)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
+	@copilotkit=$$($(COPILOTKIT)); streams=$$($(DURABLE)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_STREAMS=$$streams P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
 STREAMS ?= 100000
 .PHONY: client-streams

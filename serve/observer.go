@@ -66,6 +66,7 @@ const (
 	Compact View = "compact" // finished runs in compacted form
 	Connect View = "connect" // what a client needs to join a run
 	Run     View = "run"     // the answer to the request of a run
+	Streams View = "streams" // events as messages of a durable stream
 )
 
 // silent is an Observer that does nothing.

@@ -34,6 +34,7 @@ const (
 	UnknownAgent     Refusal = "unknown_agent"       // there is no agent with the name
 	UnknownThread    Refusal = "unknown_thread"      // there is no such thread
 	UnknownRun       Refusal = "unknown_run"         // the thread has no such run
+	OffsetGone       Refusal = "offset_gone"         // the log lost the event before an offset
 	ThreadDeleted    Refusal = "thread_deleted"      // the thread was deleted
 	ThreadTooLarge   Refusal = "thread_too_large"    // the thread does not fit in memory
 	ThreadBusy       Refusal = "thread_busy"         // another run of the thread is active
@@ -73,7 +74,7 @@ func (r Refusal) status() int {
 		return http.StatusMethodNotAllowed
 	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer:
 		return http.StatusConflict
-	case ThreadDeleted:
+	case ThreadDeleted, OffsetGone:
 		return http.StatusGone
 	case ThreadTooLarge:
 		return http.StatusUnprocessableEntity
@@ -108,9 +109,12 @@ func (s *Server) refuse(q *request, code Refusal, detail string) {
 func (s *Server) refuseWith(q *request, p problem) {
 	s.settings.Observer.Refused(p.Code)
 	p.Title = http.StatusText(p.Status)
+	h := q.w.Header()
 	if p.Status == http.StatusServiceUnavailable {
-		q.w.Header().Set("Retry-After", retryAfter)
+		h.Set("Retry-After", retryAfter)
 	}
+	h.Del("ETag")
+	h.Del("Cache-Control")
 	s.write(q, p.Status, "application/problem+json", p)
 }
 
@@ -161,7 +165,9 @@ func (s *Server) writeText(q *request, status int, mediaType string, text []byte
 	h := q.w.Header()
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	h.Set("Cache-Control", "no-store")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	q.w.WriteHeader(status)
 	if q.Method != http.MethodHead {
@@ -220,7 +226,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable}, {store.ErrRewound, Unavailable},
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
-		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer},
+		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {errOffset, OffsetGone},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

@@ -38,6 +38,8 @@ func routes() []route {
 		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
 		{[]string{"threads", "", "ticket"}, nil, (*Server).ticket},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
+		{[]string{"streams", ""}, (*Server).threadStream, nil},
+		{[]string{"streams", "", ""}, (*Server).runStream, nil},
 		{[]string{"agents"}, (*Server).listAgents, nil},
 		{[]string{"agents", ""}, nil, (*Server).run},
 		{[]string{"agents", "", "connect"}, nil, (*Server).connectAgent},

@@ -48,6 +48,10 @@ type Settings struct {
 	// Idle is the time after which a reader without events receives a comment, so that
 	// proxies do not close the connection. Zero means DefaultIdle.
 	Idle time.Duration
+	// PollTime is how long a poll waits for an event. The server-sent events of a durable
+	// stream end after three times that, so that a cache can let readers share a connection
+	// (Durable Streams §8.2). Zero means DefaultPollTime.
+	PollTime time.Duration
 	// ReaderTimeout is the time that a client may take to accept what is written to it.
 	// Zero means DefaultReaderTimeout.
 	ReaderTimeout time.Duration
@@ -90,6 +94,7 @@ const (
 // The default limits of times.
 const (
 	DefaultIdle          = 15 * time.Second
+	DefaultPollTime      = 20 * time.Second
 	DefaultReaderTimeout = 30 * time.Second
 )
 
@@ -116,10 +121,11 @@ func (s *Settings) normalize() error {
 	default:
 		return fmt.Errorf("there is no policy %q", s.Policy)
 	}
-	if s.AppendTimeout < 0 || s.Idle < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
+	if s.AppendTimeout < 0 || s.Idle < 0 || s.PollTime < 0 || s.ReaderTimeout < 0 || s.ReaderBytes < 0 {
 		return errors.New("a limit is negative")
 	}
 	s.Idle = cmp.Or(s.Idle, DefaultIdle)
+	s.PollTime = cmp.Or(s.PollTime, DefaultPollTime)
 	s.ReaderTimeout = cmp.Or(s.ReaderTimeout, DefaultReaderTimeout)
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)

@@ -121,7 +121,9 @@ func (t *sender) begin() bool {
 	t.began = true
 	h := t.request.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // nginx
 	t.request.w.WriteHeader(http.StatusOK)

@@ -65,6 +65,7 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
                                     POST /agents/NAME/connect
   GET /threads/ID/events            all events; Last-Event-ID or ?after=
                                     continues, ?view=compact is shorter
+  GET /streams/ID[/RUN]             the same for clients of Durable Streams
   POST /threads/ID/ticket           a ticket to read events for some minutes,
                                     as ?ticket=, for EventSource in browsers
   POST /threads/ID/runs/RUN/cancel  end a run

@@ -113,6 +113,13 @@ func (f *feed) finish(position int64) {
 	f.wake()
 }
 
+// tail returns the last position that the follower knows.
+func (f *feed) tail() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(f.last, 0)
+}
+
 // failed returns why the follower ended.
 func (f *feed) failed() error {
 	f.mu.Lock()

@@ -35,6 +35,7 @@ type entry struct {
 	run    int64
 	stream string
 	kind   kind
+	json   bool      // it is an object in strict JSON
 	check  uint32    // see Cursor.Check
 	came   time.Time // when the follower got it; zero if it was loaded
 }
@@ -71,7 +72,7 @@ func hasText(e *store.Entry) bool { return e.Kind == store.Event || e.Kind == st
 // add adds the next entry.
 func (p *page) add(e *store.Entry, came time.Time) {
 	id := CursorOf(e)
-	next := entry{run: e.Run, stream: e.Stream, check: id.Check, came: came}
+	next := entry{run: e.Run, stream: e.Stream, json: e.Type != "", check: id.Check, came: came}
 	switch e.Kind {
 	case store.Event, store.Closing:
 		p.text = capture.AppendSSE(p.text, id.String(), e.Data)

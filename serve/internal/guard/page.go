@@ -34,7 +34,7 @@ func (g *Guard) checkPage(w http.ResponseWriter, r *http.Request) (done bool, no
 	listed := origin != "" && slices.Contains(g.settings.AllowedOrigins, origin)
 	if listed {
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "Retry-After, P20export-Upstream, P20export-Superseded")
+		h.Set("Access-Control-Expose-Headers", "Retry-After, P20export-Upstream, P20export-Superseded, ETag, Stream-Next-Offset, Stream-Up-To-Date, Stream-Cursor, Stream-Closed")
 	}
 	switch {
 	case listed && isPreflight(r):
