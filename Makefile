@@ -175,7 +175,7 @@ openapi: ## check the description of the HTTP interface of serve with Redocly's 
 GOTEST = $(GO) test -trimpath -vet=off -count=1 -timeout 30m $(GOTESTFLAGS)
 
 # Tests that kill programs, make their system calls fail, or measure what they use.
-KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|SQLite)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
+KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|ServeAppend|SQLite)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
 .PHONY: suites
 suites: ## run the tests that need only git and Go
 	@$(GOTEST) -skip '^($(KILLS))$$' ./...
@@ -267,8 +267,9 @@ soak-sqlite: ## kill the appender of a SQLite log 500 times
 	@$(GOTEST) -timeout 0 -v -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
 soak-postgres: ## kill PostgreSQL under an appender 20 times
 	@store/postgres/server.sh with $(GOTEST) -timeout 0 -v -tags postgres -run '^TestPostgresServerKilled$$' ./store/postgres -kills 20
-soak-serve: ## kill serve 500 times on SQLite and 20 times on PostgreSQL
+soak-serve: ## kill serve 500 times on SQLite and 20 times on PostgreSQL, and more often while producers append 2,000 runs
 	@$(GOTEST) -timeout 0 -v -run '^TestServeKilledOften$$' ./cmd/p20export -servekills 500
+	@$(GOTEST) -timeout 0 -v -run '^TestServeAppendKilled$$' ./cmd/p20export -appendtrials 2000
 	@store/postgres/server.sh with $(GOTEST) -timeout 0 -v -tags postgres -run '^TestPostgresServeKilledOften$$' ./cmd/p20export -servekills 20
 trials: ## run 1,000 trials of serve on each log
 	@$(GOTEST) -timeout 0 -v -run '^TestSQLiteTrials$$' ./serve -trials 1000

@@ -147,3 +147,17 @@ func TestPostgresServeKilledOften(t *testing.T) {
 		t.Error("no kill closed a run")
 	}
 }
+
+// TestPostgresServeAppendKilled is like TestServeAppendKilled, with two servers that get the
+// batches of each run.
+func TestPostgresServeAppendKilled(t *testing.T) {
+	address := postgresAddress(t, "serve_append")
+	args := []string{"--store", address, "--allow-append"}
+	first, second := startKillable(t, args...), startKillable(t, args...)
+	log, err := postgres.Open(t.Context(), address, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	killAppending(t, log, first, second)
+}
