@@ -30,6 +30,7 @@ DURABLE := $(CACHED) streams $(addprefix serve/testdata/streams/,package.json pa
 CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
 COPILOTKIT := $(CACHED) copilotkit $(addprefix cmd/internal/bench/store/copilotkit/,package.json package-lock.json runner.mjs) -- $(NPM)
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
+DURABLE_VENV = $(VENV) serve/testdata/streams/requirements.txt -- $(INSTALL_VENV)
 INSTALL_VENV := sh -c '$(PYTHON) -m venv venv && venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt && venv/bin/python -m pip check --disable-pip-version-check'
 N ?= 20000
 SEED ?= 1
@@ -127,6 +128,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
 	@$(DURABLE) >/dev/null
+	@$(DURABLE_VENV) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
@@ -218,7 +220,7 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 .PHONY: client
 client: ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
-	@copilotkit=$$($(COPILOTKIT)); streams=$$($(DURABLE)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_STREAMS=$$streams P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
+	@copilotkit=$$($(COPILOTKIT)); streams=$$($(DURABLE)); venv=$$($(DURABLE_VENV)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_STREAMS=$$streams P20EXPORT_STREAMS_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
 STREAMS ?= 100000
 .PHONY: client-streams

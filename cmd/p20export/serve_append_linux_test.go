@@ -33,8 +33,8 @@ type appender struct {
 	ks     []*killable // each batch goes to any of them
 	thread string
 	events []string
-	// sent is called after each batch.
-	sent func()
+	// sent is called after each batch, with the number of events that the log has.
+	sent func(events int)
 
 	lost, repeated, reordered, forgotten int
 }
@@ -118,7 +118,7 @@ func (a *appender) send(ctx context.Context, from, to int) (appendedTo, error) {
 // run appends the run. It returns how many events were appended when the run was cancelled, or
 // all.
 func (a *appender) run(ctx context.Context) (int, error) {
-	for at := 0; at < len(a.events); a.sent() {
+	for at := 0; at < len(a.events); a.sent(at) {
 		to := min(at+1+a.IntN(5), len(a.events))
 		switch a.IntN(5) {
 		case 0: // twice at the same time
@@ -187,7 +187,7 @@ func killAppending(t *testing.T, log store.Log, ks ...*killable) {
 		var running sync.WaitGroup
 		for i := range min(together, *appendTrials-from) {
 			seed := first + uint64(from+i)
-			a := &appender{Rand: rand.New(rand.NewPCG(seed, 0)), ks: ks, thread: fmt.Sprint("t", seed), sent: func() { steps <- struct{}{} }}
+			a := &appender{Rand: rand.New(rand.NewPCG(seed, 0)), ks: ks, thread: fmt.Sprint("t", seed), sent: func(int) { steps <- struct{}{} }}
 			a.events = []string{`{"type":"RUN_STARTED","threadId":"` + a.thread + `","runId":"r"}`}
 			for n := range 5 + a.IntN(40) {
 				a.events = append(a.events, fmt.Sprintf(`{"type":"CUSTOM","name":"n","value":%d}`, n))
@@ -200,11 +200,11 @@ func killAppending(t *testing.T, log store.Log, ks ...*killable) {
 					stop = a.IntN(20)
 				}
 				sent := a.sent
-				a.sent = func() {
+				a.sent = func(events int) {
 					if stop--; stop == -1 {
 						a.cancel(ctx)
 					}
-					sent()
+					sent(events)
 				}
 				if n, err := a.run(ctx); err != nil {
 					t.Errorf("seed %d: %v", seed, err)
