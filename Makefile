@@ -130,6 +130,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(DURABLE) >/dev/null
 	@$(DURABLE_VENV) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
+	@$(CLIENTS_PYTHON_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
 	@$(SITE_MODULES) >/dev/null
@@ -166,6 +167,15 @@ vet: ## run go vet with and without the build tags of the lanes, and build for 3
 staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
+
+CLIENTS_PYTHON_VENV = $(VENV) clients/python/requirements.txt -- $(INSTALL_VENV)
+.PHONY: clients-python
+clients-python: ## build and install the Python package, and test it and its types
+	@venv=$$($(CLIENTS_PYTHON_VENV)); clients/python/test.sh $$venv/venv clients/python
+
+.PHONY: python-commands
+python-commands: ## generate the functions and rows of the Python package from the commands and the schema of rows
+	@$(GO) test -count=1 ./cmd/p20export -run '^TestPythonCommands$$' -update
 
 .PHONY: openapi
 openapi: ## check the description of the HTTP interface of serve with Redocly's linter
@@ -395,7 +405,7 @@ regenerate: ## rewrite the sample lane, the schemas and every other file that te
 	@$(GO) test -count=1 ./discovery/report -run '^TestGolden$$' -update
 	@$(MAKE) sample
 	@$(MAKE) schema
-	@$(GO) test -count=1 ./cmd/p20export -run '^Test(Stable|RowTable|TraceDrift)$$' -update
+	@$(GO) test -count=1 ./cmd/p20export -run '^Test(Stable|RowTable|TraceDrift|PythonCommands)$$' -update
 	@$(MAKE) vectors
 
 .PHONY: fuzz

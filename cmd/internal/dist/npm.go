@@ -15,7 +15,7 @@ func (r *release) npm() error {
 	if err != nil {
 		return err
 	}
-	manifest, err := r.filled("", "npm/platform.json")
+	manifest, err := r.filled("", "packaging/npm/platform.json")
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (r *release) npm() error {
 		}
 		platforms = append(platforms, fmt.Sprintf("\n    %q: %q", "@p20export/"+t.npm, r.version))
 	}
-	files, err := r.filled("", "npm/package.json", "npm/index.js", "npm/index.d.ts", "npm/README.md")
+	files, err := r.filled("", "packaging/npm/package.json", "packaging/npm/index.js", "packaging/npm/index.d.ts", "packaging/npm/README.md")
 	if err != nil {
 		return err
 	}
 	files[0].data = bytes.ReplaceAll(files[0].data, []byte("@PLATFORMS@"), []byte("{"+strings.Join(platforms, ",")+"\n  }"))
-	launcher, err := r.filled("bin/", "npm/bin/p20export.js")
+	launcher, err := r.filled("bin/", "packaging/npm/bin/p20export.js")
 	if err != nil {
 		return err
 	}

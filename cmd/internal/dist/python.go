@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// filled returns the files that match patterns below packaging, with @VERSION@ replaced.
+// pythonDir has the sources of the Python package.
+const pythonDir = "clients/python/"
+
+// filled returns the files that match patterns, with @VERSION@ replaced.
 func (r *release) filled(directory string, patterns ...string) (list []file, err error) {
 	for _, p := range patterns {
-		files, err := glob(filepath.Join("packaging", p), directory)
+		files, err := glob(p, directory)
 		if err != nil {
 			return nil, err
 		}
@@ -26,20 +30,22 @@ func (r *release) filled(directory string, patterns ...string) (list []file, err
 // python writes a wheel for every target (the binary distribution format of PyPA's
 // specifications), and the source distribution.
 func (r *release) python() error {
-	module, err := r.filled("p20export/", "python/p20export/*.py", "python/p20export/py.typed")
+	info := fmt.Sprintf("p20export-%s.dist-info/", r.version)
+	module, err := r.filled("p20export/", pythonDir+"src/p20export/*.py", pythonDir+"src/p20export/py.typed")
 	if err != nil {
 		return err
 	}
-	page, err := r.filled("", "python/METADATA", "python/README.md")
+	page, err := r.filled("", pythonDir+"METADATA", pythonDir+"README.md", pythonDir+"entry_points.txt")
 	if err != nil {
 		return err
 	}
-	metadata := append(page[0].data, page[1].data...)
+	entryPoints := page[2]
+	entryPoints.name = info + entryPoints.name
+	metadata := slices.Concat(page[0].data, page[1].data)
 	licence, err := os.ReadFile("LICENSE")
 	if err != nil {
 		return err
 	}
-	info := fmt.Sprintf("p20export-%s.dist-info/", r.version)
 	for _, t := range r.targets {
 		wheel := "Wheel-Version: 1.0\nGenerator: p20export\nRoot-Is-Purelib: false\n"
 		for tag := range strings.SplitSeq(t.wheel, ".") {
@@ -56,16 +62,16 @@ func (r *release) python() error {
 			file{info + "licenses/" + r.notices.name, r.notices.data, 0o644},
 			file{info + "sboms/p20export.cdx.json", bill, 0o644}, // PEP 770
 			file{info + "METADATA", metadata, 0o644},
-			file{info + "WHEEL", []byte(wheel), 0o644})
+			file{info + "WHEEL", []byte(wheel), 0o644}, entryPoints)
 		if err := r.wheel(fmt.Sprintf("p20export-%s-py3-none-%s.whl", r.version, t.wheel), info, files); err != nil {
 			return err
 		}
 	}
-	source, err := r.filled("", "python/pyproject.toml", "python/no_wheel.py", "python/README.md")
+	source, err := r.filled("", pythonDir+"pyproject.toml", pythonDir+"backend.py", pythonDir+"METADATA", pythonDir+"README.md", pythonDir+"entry_points.txt")
 	if err != nil {
 		return err
 	}
-	source = append(append(source, module...), file{"PKG-INFO", metadata, 0o644}, file{"LICENSE", licence, 0o644}, r.notices)
+	source = append(append(source, under("src/", module)...), file{"PKG-INFO", metadata, 0o644}, file{"LICENSE", licence, 0o644}, r.notices)
 	name := "p20export-" + r.version
 	return writeTar(filepath.Join(r.out, name+".tar.gz"), under(name+"/", source), r.at)
 }

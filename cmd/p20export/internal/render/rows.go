@@ -73,7 +73,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"lineage", "lineage: one thread, or a capture that has no run or could not be read.", reflect.TypeFor[LineageRow]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
-		{"bundle", "assay verify: one bundle; also the first row of assay show.", reflect.TypeFor[export.BundleRow]()},
+		{"bundle", "assay verify and assay show: one bundle.", reflect.TypeFor[export.BundleRow]()},
 		{"bundle_event", "assay show: one event of a bundle.", reflect.TypeFor[entryRow]()},
 		{"topic", "explain: one line of the list of codes and rules.", reflect.TypeFor[topicRow]()},
 		{"code", "explain CODE: one finding code.", reflect.TypeFor[codeRow]()},

@@ -1,4 +1,4 @@
-"""The program p20export: its path, and its rows as objects."""
+"""The program: its path, its processes and its rows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Union
 
-__all__ = ["CommandError", "Row", "__version__", "binary", "rows", "run"]
-
-__version__ = "@VERSION@"
+StrPath = Union[str, "os.PathLike[str]"]
 
 _NAME = "p20export.exe" if sys.platform == "win32" else "p20export"
 
@@ -31,7 +29,7 @@ def binary() -> Path:
         here.parent.parent.parent / "bin",  # an environment, pip install --prefix
         here.parent.parent / "Scripts",  # the same on Windows
         Path(sysconfig.get_path("scripts")),
-        Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user") if sys.version_info >= (3, 10) else f"{os.name}_user")),
+        Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))),
     ]
     for place in places:
         if (place / _NAME).is_file():
@@ -58,16 +56,25 @@ class Row(Mapping[str, Any]):
 
     __slots__ = ("_object",)
 
+    _types: ClassVar[dict[str, type[Row]]] = {}
+    _nested: ClassVar[Mapping[str, type[Row]]] = {}
+
+    def __init_subclass__(cls, row: str = "", **nested: type[Row]) -> None:
+        """Note the type of row that the class is for, and the classes of objects in it."""
+        cls._nested = nested
+        if row:
+            Row._types[row] = cls
+
     def __init__(self, object: dict[str, Any]) -> None:
         self._object = object
 
     def __getitem__(self, key: str) -> Any:
-        return _wrapped(self._object[key])
+        return _wrapped(self._object[key], self._nested.get(key, Row))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _wrapped(self._object.get(name))
+        return _wrapped(self._object.get(name), self._nested.get(name, Row))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._object)
@@ -76,23 +83,23 @@ class Row(Mapping[str, Any]):
         return len(self._object)
 
     def __repr__(self) -> str:
-        return f"Row({self._object!r})"
+        return f"{type(self).__name__}({self._object!r})"
 
 
-def _wrapped(value: Any) -> Any:
+def _wrapped(value: Any, of: type[Row]) -> Any:
     if isinstance(value, dict):
-        return Row(value)
+        return of(value)
     if isinstance(value, list):
-        return [_wrapped(v) for v in value]
+        return [_wrapped(v, of) for v in value]
     return value
 
 
-def run(*args: str | os.PathLike[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+def run(*args: StrPath, **options: Any) -> subprocess.CompletedProcess[Any]:
     """Run a command of p20export. The options are those of subprocess.run."""
     return subprocess.run([binary(), *args], **options)
 
 
-def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
+def rows(*args: StrPath) -> Iterator[Row]:
     """Run a command of p20export with --format json, and yield each row as it is printed.
 
     A check that failed (exit status 1) is no error: its rows say so. Raises CommandError at
@@ -106,21 +113,22 @@ def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="backslashreplace",
     )
     assert process.stdout is not None and process.stderr is not None
+    stdout, stderr = process.stdout, process.stderr
     messages: list[str] = []
-    reader = threading.Thread(target=lambda: messages.append(process.stderr.read()), daemon=True)
+    reader = threading.Thread(target=lambda: messages.append(stderr.read()), daemon=True)
     reader.start()
     try:
-        for line in process.stdout:
+        for line in stdout:
             try:
                 row = json.loads(line)
             except ValueError:
                 row = None
             if not isinstance(row, dict):
                 break
-            yield Row(row)
+            yield Row._types.get(str(row.get("type")), Row)(row)
         else:
             line = ""
-        process.stdout.close()
+        stdout.close()
         status = process.wait()
         reader.join(10)  # what the program has started may keep the pipe open
         if line or status not in (0, 1):
@@ -130,7 +138,30 @@ def rows(*args: str | os.PathLike[str]) -> Iterator[Row]:
         if process.poll() is None:
             process.terminate()
             process.wait()
-        process.stdout.close()
+        stdout.close()
         reader.join(10)
         if not reader.is_alive():
-            process.stderr.close()
+            stderr.close()
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Return options as flags: skip_existing=True as --skip-existing.
+
+    None and False leave a flag out. A list gives it several times.
+    """
+    result = []
+    for name, value in options.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        for v in values:
+            if v is True:
+                result.append(flag)
+            elif v is not None and v is not False:
+                result.append(f"{flag}={os.fspath(v) if isinstance(v, os.PathLike) else v}")
+    return result
+
+
+def call(command: str, parameters: dict[str, Any]) -> list[Any]:
+    """Run a command with the parameters of its function, and return its rows."""
+    args = parameters.pop("args", ())
+    return list(rows(*command.split(), *flags(parameters), "--", *args))
