@@ -65,9 +65,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     record = "".join(f"{name},sha256={digests[name]},{len(data)}\n" for name, data in files.items())
     files[info + "RECORD"] = f"{record}{info}RECORD,,\n".encode()
     name = f"p20export-{version}-{tag}.whl"
-    with zipfile.ZipFile(Path(wheel_directory, name), "w", zipfile.ZIP_DEFLATED) as wheel:
+    with zipfile.ZipFile(Path(wheel_directory, name), "w") as wheel:
         for path, data in files.items():
-            wheel.writestr(path, data)
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = (0o100755 if data is program else 0o100644) << 16
+            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return name
 
 

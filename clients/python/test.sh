@@ -17,6 +17,7 @@ python=$work/venv/bin/python
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation "$package"
 cp -r "$here/tests" "$work"
 cd "$work"
+export P20EXPORT_ROOT=$(cd "$here/../.." && pwd)
 "$python" -m mypy --strict --no-error-summary -p p20export
 "$python" -m mypy --strict --no-error-summary tests
-"$python" -B -m pytest -q -p no:cacheprovider tests "$@"
+"$python" -B -m pytest -q -p no:cacheprovider -n 2 "$@" tests

@@ -9,7 +9,7 @@ import io
 import json
 import random
 import ssl as _ssl
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -156,7 +156,7 @@ async def thread_events(
                     return
         except _ssl.SSLCertVerificationError:
             raise
-        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, asyncio.TimeoutError, http.client.HTTPException):
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, http.client.HTTPException):
             pass  # the connection broke, or what arrived is not HTTP
         finally:
             response.close()
@@ -173,14 +173,25 @@ class _Response:
         self._chunked = False
         self._left: int | None = None  # bytes of the body or of the chunk, if known
 
-    async def _within(self, step: Awaitable[_T]) -> _T:
-        return await asyncio.wait_for(step, self._timeout)
+    async def _within(self, step: Coroutine[Any, Any, _T]) -> _T:
+        # Before Python 3.12, wait_for may ignore a cancellation.
+        task = asyncio.ensure_future(step)
+        try:
+            await asyncio.wait([task], timeout=self._timeout)
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def _connect(self, address: tuple[str, int], ssl: _ssl.SSLContext | None) -> None:
+        self._reader, self._writer = await asyncio.open_connection(*address, ssl=ssl)
 
     async def open(self, address: tuple[str, int], ssl: _ssl.SSLContext | None, head: list[str]) -> None:
         """Send a request, and read the status and the headers of the response."""
-        self._reader, writer = await self._within(asyncio.open_connection(*address, ssl=ssl))
-        self._writer = writer
-        writer.write("\r\n".join([*head, "", ""]).encode())
+        await self._within(self._connect(address, ssl))
+        assert self._writer is not None
+        self._writer.write("\r\n".join([*head, "", ""]).encode())
         status, _, fields = (await self._within(self._reader.readuntil(b"\r\n\r\n"))).partition(b"\r\n")
         version, code, *_ = status.split(b" ")
         if not version.startswith(b"HTTP/1.") or not code.isdigit():
