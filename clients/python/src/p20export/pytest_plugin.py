@@ -187,14 +187,16 @@ def _serving_app(app: Any) -> Iterator[str]:
             await super().startup(sockets)
             ready.set()
 
-        def run(self, sockets: Any = None) -> None:
-            try:
-                super().run(sockets)
-            finally:
-                ready.set()
+    def run() -> None:
+        try:
+            server.run()
+        except SystemExit:  # the app failed to start
+            pass
+        finally:
+            ready.set()
 
     server = Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run)
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         ready.wait()
