@@ -75,10 +75,12 @@ PUBLISHED := $(BUILD)/head/.build/dist
 $(PUBLISHED):
 	@rm -rf $(BUILD)/head && mkdir -p $(BUILD) && git clone --quiet . $(BUILD)/head && $(MAKE) -C $(BUILD)/head dist
 
+CLIENTS_PYTHON_VENV = $(VENV) clients/python/requirements.txt -- $(INSTALL_VENV)
 PACKAGES_VENV = $(VENV) packaging/requirements.txt -- $(INSTALL_VENV)
 .PHONY: packages
 packages: $(PUBLISHED) ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
-	@venv=$$($(PACKAGES_VENV)); export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python; \
+	@venv=$$($(PACKAGES_VENV)); client=$$($(CLIENTS_PYTHON_VENV)); \
+	export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENTS_PYTHON=$$client/venv; \
 	$(GOTEST) -tags dist ./packaging
 
 .PHONY: reproducible
@@ -168,7 +170,6 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
 
-CLIENTS_PYTHON_VENV = $(VENV) clients/python/requirements.txt -- $(INSTALL_VENV)
 .PHONY: clients-python
 clients-python: ## build and install the Python package, and test it and its types
 	@venv=$$($(CLIENTS_PYTHON_VENV)); clients/python/test.sh $$venv/venv clients/python
