@@ -17,8 +17,8 @@ from p20export.pytest_plugin import Server
 
 __all__ = ["serve"]
 
-README = importlib.metadata.metadata("p20export").get_payload()
-SHELL, PYTEST, COMMANDS, THREAD = re.findall(r"^```\w+\n(.*?)^```$", README, re.M | re.S)  # type: ignore[arg-type]
+README = importlib.metadata.metadata("p20export")["Description"]
+SHELL, PYTEST, COMMANDS, THREAD = re.findall(r"^```\w+\n(.*?)^```$", README, re.M | re.S)
 
 
 def script(text: str) -> str:
