@@ -15,14 +15,11 @@ class FaultyProxy:
     def __init__(self, random: random.Random, target: str) -> None:
         self.target = target  # HOST:PORT
         self.faults: list[str] = []
-        self.open = 0
         self._random = random
-        self._end = asyncio.Event()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault = self._random.choice(["none", "refuse", "busy", "gateway", "head", "cut", "cut", "cut", "chunk", "stall"])
         self.faults.append(fault)
-        self.open += 1
         try:
             if fault == "busy":
                 writer.write(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n")
@@ -37,7 +34,6 @@ class FaultyProxy:
         except OSError:
             pass  # the client has closed the connection
         finally:
-            self.open -= 1
             writer.close()
 
     async def _pass(self, fault: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -127,15 +127,14 @@ async def thread_events(
         head.append(f"Authorization: Bearer {token}")
     if not "".join([*head, after]).isprintable():
         raise ValueError("the URL, the token or the id has a character that cannot be sent")
-    if url.scheme == "https":
-        ssl = ssl or _ssl.create_default_context()
-    address = (url.hostname, url.port or (443 if url.scheme == "https" else 80))
+    ssl = (ssl or _ssl.create_default_context()) if url.scheme == "https" else None
+    address = (url.hostname, url.port or (443 if ssl else 80))
     failures, retry = 0, 0.5
     while True:
         wait = 0.0
         response = _Response(idle_timeout)
         try:
-            await response.open(address, ssl if url.scheme == "https" else None, head + [f"Last-Event-ID: {after}"] * bool(after))
+            await response.open(address, ssl, head + [f"Last-Event-ID: {after}"] * bool(after))
             if response.status in (408, 429) or response.status >= 500:
                 seconds = response.headers.get("Retry-After", "")
                 wait = float(seconds) if seconds.isdigit() else 0.0
