@@ -178,7 +178,7 @@ func (m *module) annotation(definition, key string, s *jsonschema.Schema) (annot
 		annotation, nested, err = m.annotation(definition, key, s.Items)
 		return "list[" + annotation + "]", nested, err
 	case s.Type == "object" && s.AdditionalProperties != nil:
-		annotation, nested, err = m.annotation(definition, key, s.AdditionalProperties)
+		annotation, _, err = m.annotation(definition, key, s.AdditionalProperties)
 		return "Mapping[str, " + annotation + "]", "", err
 	case s.Type == "":
 		return "Any", "", nil
