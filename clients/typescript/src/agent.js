@@ -251,7 +251,24 @@ function observe(agent, input, read) {
   const fetch = (url, init) => {
     const left = new AbortController();
     const signals = init.signal ? [init.signal, left.signal] : [left.signal];
-    return respond(read.call(agent, url, init, AbortSignal.any(signals)), () => left.abort());
+    return respond(understood(read.call(agent, url, init, AbortSignal.any(signals))), () => left.abort());
   };
   return HttpAgent.prototype.run.call(Object.create(agent, { fetch: { value: fetch } }), input);
+}
+
+/**
+ * Removes what the client cannot read: one before 1.0.0 refuses the outcome of a run that was
+ * cancelled, and the run would fail.
+ * @param {AsyncGenerator<string, void, void>} events
+ */
+async function* understood(events) {
+  const old = !("maxProtocolVersion" in HttpAgent.prototype);
+  for await (const data of events) {
+    if (!old || !data.includes('"cancelled"')) {
+      yield data;
+      continue;
+    }
+    const { outcome, ...event } = JSON.parse(data);
+    yield event.type === "RUN_FINISHED" && outcome?.type === "cancelled" ? JSON.stringify(event) : data;
+  }
 }

@@ -122,22 +122,24 @@ function delay(milliseconds, signal) {
  * Returns a response with the events of a run, after the first of them has arrived. To its
  * reader, the run is one response that never breaks.
  * @param {AsyncGenerator<string, void, void>} events
- * @param {() => void} stop is called when the reader leaves.
+ * @param {() => void} leave is called when the reader leaves.
  * @returns {Promise<Response>}
  */
-export async function respond(events, stop) {
+export async function respond(events, leave) {
   const encoder = new TextEncoder();
-  let next = await events.next();
-  const body = new ReadableStream(
-    {
-      async pull(controller) {
-        if (next.done) return controller.close();
-        controller.enqueue(encoder.encode(`data: ${next.value.replaceAll("\n", "\ndata: ")}\n\n`));
-        next = await events.next();
-      },
-      cancel: stop,
+  let next = Promise.resolve(await events.next());
+  const reader = {
+    async read() {
+      const { done, value } = await next;
+      if (done) return { done };
+      next = events.next();
+      next.catch(() => {}); // read fails with it
+      return { done, value: encoder.encode(`data: ${value.replaceAll("\n", "\ndata: ")}\n\n`) };
     },
-    { highWaterMark: 0 },
-  );
-  return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+    cancel: async () => leave(),
+  };
+  // HttpAgent cancels the reader of a stream that has failed, and does not handle that this fails
+  // too, as it does with a ReadableStream. So the body is only what HttpAgent needs.
+  const response = new Response(null, { headers: { "Content-Type": "text/event-stream" } });
+  return Object.defineProperty(response, "body", { value: { getReader: () => reader } });
 }

@@ -1,8 +1,9 @@
 // Servers for the tests: p20export serve in front of p20export replay, and a proxy in front of
 // serve that breaks connections.
-import { mkdtempSync, rmSync } from "node:fs";
-import { createConnection, createServer } from "node:net";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer as createHTTPServer, request as forward } from "node:http";
+import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { start } from "../src/testing/program.js";
@@ -77,13 +78,10 @@ export async function faultyProxy(t, target, damage) {
       }
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   t.after(() => {
     for (const socket of open) socket.destroy();
-    server.close();
   });
-  return `http://127.0.0.1:${server.address().port}`;
+  return `http://127.0.0.1:${await listen(t, server)}`;
 }
 
 /** Returns numbers from 0 up to 1 that depend on a seed only. */
@@ -101,4 +99,45 @@ export async function undisturbed(server, threadId) {
   const response = await fetch(`${server}/threads/${encodeURIComponent(threadId)}/events?follow=false`);
   const lines = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
   return lines.map((line) => JSON.parse(line.slice(6)));
+}
+
+/**
+ * A reverse proxy that answers some requests itself, or ends responses in good order after some
+ * bytes, as proxies do that have a limit. It takes a plan for each request, as long as there are.
+ *
+ * @param {() => string} target
+ * @param {({status: number, headers?: object, body?: string} | {after: number} | undefined)[]} plans
+ */
+export async function reverseProxy(t, target, plans) {
+  const server = createHTTPServer((request, response) => {
+    const plan = plans.shift();
+    if (plan?.status) return response.writeHead(plan.status, plan.headers).end(plan.body);
+    const forwarded = forward(target() + request.url, { method: request.method, headers: request.headers });
+    forwarded.on("error", () => response.destroy());
+    response.on("close", () => forwarded.destroy());
+    forwarded.on("response", (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      let left = plan?.after ?? Infinity;
+      answer.on("data", (chunk) => {
+        response.write(chunk.subarray(0, left));
+        left -= chunk.length;
+        if (left <= 0) response.end();
+      });
+      answer.on("end", () => response.end());
+      answer.on("error", () => response.destroy());
+    });
+    request.pipe(forwarded);
+  });
+  return `http://127.0.0.1:${await listen(t, server)}`;
+}
+
+/** Listens on a free port until the test ends, and returns the port. */
+export async function listen(t, server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections?.();
+    server.close();
+  });
+  return server.address().port;
 }
