@@ -102,11 +102,12 @@ export async function undisturbed(server, threadId) {
 }
 
 /**
- * A reverse proxy that answers some requests itself, or ends responses in good order after some
- * bytes, as proxies do that have a limit. It takes a plan for each request, as long as there are.
+ * A reverse proxy that answers some requests itself, ends responses in good order after some
+ * bytes, as proxies do that have a limit, or holds them there until a promise is fulfilled. It
+ * takes a plan for each request, as long as there are.
  *
  * @param {() => string} target
- * @param {({status: number, headers?: object, body?: string} | {after: number} | undefined)[]} plans
+ * @param {({status: number, headers?: object, body?: string} | {after: number, until?: Promise<void>} | undefined)[]} plans
  */
 export async function reverseProxy(t, target, plans) {
   const server = createHTTPServer((request, response) => {
@@ -120,8 +121,14 @@ export async function reverseProxy(t, target, plans) {
       let left = plan?.after ?? Infinity;
       answer.on("data", (chunk) => {
         response.write(chunk.subarray(0, left));
-        left -= chunk.length;
-        if (left <= 0) response.end();
+        if (chunk.length < left) return void (left -= chunk.length);
+        if (!plan.until) return response.end();
+        answer.pause();
+        plan.until.then(() => {
+          response.write(chunk.subarray(left));
+          left = Infinity;
+          answer.resume();
+        });
       });
       answer.on("end", () => response.end());
       answer.on("error", () => response.destroy());
