@@ -28,6 +28,9 @@ REDOCLY := $(CACHED) redocly docs/redocly/package.json docs/redocly/package-lock
 AXE := $(CACHED) axe discovery/report/axe/package.json discovery/report/axe/package-lock.json -- $(NPM)
 DURABLE := $(CACHED) streams $(addprefix serve/testdata/streams/,package.json package-lock.json conformance.test.js) -- $(NPM)
 CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
+TS := clients/typescript
+TS_NEWEST := $(CACHED) typescript-newest $(addprefix $(TS)/test/newest/,package.json package-lock.json) -- $(NPM)
+TS_ASSISTANT_UI := $(CACHED) typescript-assistant-ui $(addprefix $(TS)/test/assistant-ui/,package.json package-lock.json) -- $(NPM)
 COPILOTKIT := $(CACHED) copilotkit $(addprefix cmd/internal/bench/store/copilotkit/,package.json package-lock.json runner.mjs) -- $(NPM)
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
 DURABLE_VENV = $(VENV) serve/testdata/streams/requirements.txt -- $(INSTALL_VENV)
@@ -234,6 +237,14 @@ client: ## compare our readings of AG-UI streams with those of the reference cli
 	@copilotkit=$$($(COPILOTKIT)); streams=$$($(DURABLE)); venv=$$($(DURABLE_VENV)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_STREAMS=$$streams P20EXPORT_STREAMS_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
 STREAMS ?= 100000
+.PHONY: clients-typescript clients-typescript-types
+clients-typescript: $(BIN) ## test the client package for TypeScript with the program, in Node and in Chromium
+	@newest=$$($(TS_NEWEST)); assistant=$$($(TS_ASSISTANT_UI)); \
+	P20EXPORT_BINARY=$(CURDIR)/$(BIN) $(TS)/test/run.sh "$$newest" "$$assistant"
+clients-typescript-types: ## generate the declarations of the client package for TypeScript from its JSDoc
+	@made=$$($(TS_ASSISTANT_UI)); ln -sfn "$$made/node_modules" $(TS)/node_modules; \
+	find $(TS)/src -name '*.d.ts' -delete; $(TS)/node_modules/.bin/tsc -p $(TS)
+
 .PHONY: client-streams
 client-streams: ## compare our verdicts with those of the reference client in each test on STREAMS (100000) generated streams (half an hour)
 	@client=$$($(CLIENT)); P20EXPORT_CLIENT=$$client $(GOTEST) -timeout 0 -v -tags client -run '^TestClient' ./envelope/sequence ./envelope/judge ./envelope/event ./envelope/chunk ./project/lint -streams $(STREAMS)
