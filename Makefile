@@ -236,7 +236,6 @@ client: ## compare our readings of AG-UI streams with those of the reference cli
 	@mkdir -p $(BUILD); client=$$($(CLIENT)); ln -sfn $$client $(BUILD)/client
 	@copilotkit=$$($(COPILOTKIT)); streams=$$($(DURABLE)); venv=$$($(DURABLE_VENV)); P20EXPORT_COPILOTKIT=$$copilotkit P20EXPORT_STREAMS=$$streams P20EXPORT_STREAMS_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENT=$(CURDIR)/$(BUILD)/client $(GOTEST) -tags client -run '^TestClient' ./envelope/... ./capture/... ./serve ./store/restore ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./cmd/internal/bench/peers
 
-STREAMS ?= 100000
 .PHONY: clients-typescript clients-typescript-types
 clients-typescript: $(BIN) ## test the client package for TypeScript with the program, in Node and in Chromium
 	@newest=$$($(TS_NEWEST)); assistant=$$($(TS_ASSISTANT_UI)); \
@@ -245,6 +244,7 @@ clients-typescript-types: ## generate the declarations of the client package for
 	@made=$$($(TS_ASSISTANT_UI)); ln -sfn "$$made/node_modules" $(TS)/node_modules; \
 	find $(TS)/src -name '*.d.ts' -delete; $(TS)/node_modules/.bin/tsc -p $(TS)
 
+STREAMS ?= 100000
 .PHONY: client-streams
 client-streams: ## compare our verdicts with those of the reference client in each test on STREAMS (100000) generated streams (half an hour)
 	@client=$$($(CLIENT)); P20EXPORT_CLIENT=$$client $(GOTEST) -timeout 0 -v -tags client -run '^TestClient' ./envelope/sequence ./envelope/judge ./envelope/event ./envelope/chunk ./project/lint -streams $(STREAMS)
