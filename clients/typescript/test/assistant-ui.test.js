@@ -5,15 +5,28 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { replay } from "@p20export/client/testing";
 import { browser } from "./browser.js";
+import { example } from "./readme.js";
 import { captures, faultyProxy, listen, reverseProxy, scratch, serve, undisturbed } from "./servers.js";
+
+/** Lets the page import the example of README.md, with the settings in the address of the page. */
+const readme = {
+  name: "README.md",
+  setup(build) {
+    const parameter = (name) => `new URLSearchParams(location.search).get("${name}")`;
+    const contents = example("jsx", "threadHistory").replace('"http://127.0.0.1:8080/agents/guide"', parameter("url")).replace('"thread-1"', parameter("thread"));
+    build.onResolve({ filter: /^README\.md$/ }, () => ({ path: "README.jsx", namespace: "readme" }));
+    build.onLoad({ filter: /./, namespace: "readme" }, () => ({ contents, loader: "jsx", resolveDir: fileURLToPath(new URL(".", import.meta.url)) }));
+  },
+};
 
 /** Starts serve with an agent that stops in the middle of its answer, a page and a browser. */
 async function setup(t) {
   const outfile = join(scratch(t), "page.js");
-  await build({ entryPoints: [new URL("assistant-ui-page.jsx", import.meta.url).pathname], bundle: true, format: "esm", jsx: "automatic", define: { "process.env.NODE_ENV": '"production"' }, outfile });
+  await build({ entryPoints: [new URL("assistant-ui-page.jsx", import.meta.url).pathname], bundle: true, format: "esm", jsx: "automatic", plugins: [readme], define: { "process.env.NODE_ENV": '"production"' }, outfile });
   const script = await readFile(outfile);
   const pages = createServer((request, response) => {
     if (request.url === "/page.js") response.writeHead(200, { "Content-Type": "text/javascript" }).end(script);
@@ -29,15 +42,17 @@ async function setup(t) {
   const server = await serve(t, { agent }, `--allow-origin=${origin}`);
   const address = await faultyProxy(t, () => server.url, () => undefined); // it stays when serve is restarted
   const chrome = await browser(t);
-  const open = () => chrome.open(`${origin}/?${new URLSearchParams({ server: address, agent: "agent", thread: "t/1 ü" })}`);
+  const open = () => chrome.open(`${origin}/?${new URLSearchParams({ url: `${address}/agents/agent`, thread: "t/1 ü" })}`);
   return { server, release, open };
 }
 
-const state = "runtime.thread.getState()";
+/** The history has asked for the runs of the thread and got an answer. */
+const loaded = `performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/runs")) && !thread.getState().isLoading`;
+const state = "thread.getState()";
 const running = `${state}.isRunning`;
 const answering = `${running} && ${state}.messages.length === 2 && document.querySelector("main").innerText.length > 200`;
 const ended = `!${running} && !${state}.isLoading && ${state}.messages.length === 2`;
-const send = `runtime.thread.append("Count from 0 to 2999.")`;
+const send = `thread.append("Count from 0 to 2999.")`;
 
 /** What a page shows, and what its runtime has: the role, the text and the status of messages. */
 const shown = (page) => page.evaluate(`({ text: document.querySelector("main").innerText, messages: ${state}.messages.map(({ role, content, status }) => ({ role, content, status })) })`);
@@ -45,7 +60,7 @@ const shown = (page) => page.evaluate(`({ text: document.querySelector("main").i
 test("a page that is reloaded in the middle of a sentence", async (t) => {
   const { server, release, open } = await setup(t);
   const stays = await open();
-  await stays.until(`loaded && !${state}.isLoading`);
+  await stays.until(loaded);
   await stays.evaluate(`void ${send}`);
   await stays.until(answering);
   const reloaded = await open();
@@ -76,7 +91,7 @@ test("a page that is reloaded in the middle of a sentence", async (t) => {
 test("a server that is restarted in the middle of a sentence", async (t) => {
   const { server, open } = await setup(t);
   const stays = await open();
-  await stays.until(`loaded && !${state}.isLoading`);
+  await stays.until(loaded);
   await stays.evaluate(`void ${send}`);
   await stays.until(answering);
   const reloaded = await open();
