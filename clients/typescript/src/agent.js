@@ -48,6 +48,7 @@ export class ThreadAgent extends HttpAgent {
    * @returns {ReturnType<HttpAgent["run"]>}
    */
   run(input) {
+    const agent = this;
     const { threadId, cursors } = this;
     return observe(this, input, async function* (url, init, signal) {
       const kept = await cursors.get(threadId);
@@ -59,12 +60,12 @@ export class ThreadAgent extends HttpAgent {
         request: (after, signal) => {
           const headers = new Headers(init.headers);
           if (after !== undefined) headers.set("Last-Event-ID", after);
-          return this.fetch(url, { ...init, body: cursor.body, headers, signal });
+          return agent.fetch(url, { ...init, body: cursor.body, headers, signal });
         },
         complete: endsRun,
       };
       try {
-        for await (const data of readRun(source, signal, this.reconnection)) {
+        for await (const data of readRun(source, signal, agent.reconnection)) {
           if (!cursor.begun) {
             cursor = { ...cursor, begun: true };
             await cursors.set(threadId, cursor);
@@ -84,17 +85,19 @@ export class ThreadAgent extends HttpAgent {
    * @returns {ReturnType<HttpAgent["run"]>}
    */
   connect(input) {
+    /** @type {ThreadAgent} The agent as it is now: its thread can change while the run goes on. */
+    const now = Object.create(this, { threadId: { value: this.threadId } });
     // The response begins with all messages and the state, so the request has none.
-    return observe(this, { ...input, messages: [], state: {} }, function (_, init, signal) {
+    return observe(this, { ...input, messages: [], state: {} }, (_, init, signal) => {
       /** @type {Source} */
       const source = {
         request: (after, signal) =>
           after === undefined
-            ? this.fetch(this.address("connect"), { ...init, signal })
-            : this.fetch(`${this.address("events")}?after=${after}`, { headers: init.headers, signal }),
+            ? now.fetch(now.address("connect"), { ...init, signal })
+            : now.fetch(`${now.address("events")}?after=${after}`, { headers: init.headers, signal }),
         enough: endsRun,
         // The response for a thread without runs is empty. So can be one that was interrupted.
-        complete: async ({ id }) => id === undefined && (await this.runs()).length === 0,
+        complete: async ({ id }) => id === undefined && (await now.runs()).length === 0,
       };
       return readRun(source, signal, this.reconnection);
     });
@@ -243,7 +246,7 @@ export class ThreadAgent extends HttpAgent {
  * Returns what HttpAgent makes of the events of a run, as if they came in one response.
  * @param {ThreadAgent} agent
  * @param {RunAgentInput} input
- * @param {(this: ThreadAgent, url: string, init: RequestInit, signal: AbortSignal) => AsyncGenerator<string, void, void>} read
+ * @param {(url: string, init: RequestInit, signal: AbortSignal) => AsyncGenerator<string, void, void>} read
  * @returns {ReturnType<HttpAgent["run"]>}
  */
 function observe(agent, input, read) {
@@ -251,7 +254,7 @@ function observe(agent, input, read) {
   const fetch = (url, init) => {
     const left = new AbortController();
     const signals = init.signal ? [init.signal, left.signal] : [left.signal];
-    return respond(understood(read.call(agent, url, init, AbortSignal.any(signals))), () => left.abort());
+    return respond(understood(read(url, init, AbortSignal.any(signals))), () => left.abort());
   };
   return HttpAgent.prototype.run.call(Object.create(agent, { fetch: { value: fetch } }), input);
 }

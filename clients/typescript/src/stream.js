@@ -39,7 +39,8 @@ import { readEvents } from "./events.js";
 export async function* readRun({ request, complete, enough = () => false }, signal, { stallTimeout = 45_000, retryDelay = 250, maxRetryDelay = 10_000, onRetry }) {
   /** @type {Last} */
   let last = {};
-  for (let failures = 0; ; failures++) {
+  let failures = 0; // since the last event
+  for (;;) {
     const stall = new AbortController();
     const silence = () => stall.abort(new Error(`nothing arrived for ${stallTimeout} ms`));
     let timer = setTimeout(silence, stallTimeout);
@@ -75,7 +76,7 @@ export async function* readRun({ request, complete, enough = () => false }, sign
       clearTimeout(timer);
     }
     const asked = reason instanceof ThreadError ? (reason.retryAfter ?? 0) * 1000 : 0;
-    const pause = asked + Math.random() * Math.min(maxRetryDelay, retryDelay * 2 ** failures);
+    const pause = asked + Math.random() * Math.min(maxRetryDelay, retryDelay * 2 ** failures++);
     onRetry?.(reason, pause);
     await delay(pause, signal);
   }

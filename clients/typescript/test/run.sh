@@ -19,7 +19,7 @@ trap 'rm -rf "$committed"' EXIT
 cp -R src/. "$committed"
 find src -name '*.d.ts' -delete # tsc would read them instead of the sources
 node_modules/.bin/tsc -p . || { cp -R "$committed/." src; exit 1; }
-diff -r "$committed" src || { echo "run.sh: these declarations did not fit their sources; they have been written again" >&2; exit 1; }
+diff -r "$committed" src || { echo "run.sh: the declarations in src were out of date, and have been generated again" >&2; exit 1; }
 types --skipLibCheck test/types/*.ts # assistant-ui's own types need it
 node --test test/events.test.js test/agent.test.js test/trials.test.js test/assistant-ui.test.js
 

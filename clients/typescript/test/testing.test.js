@@ -35,20 +35,23 @@ test("a capture that does not exist", async () => {
   await assert.rejects(replay("nowhere"), /^Error: p20export replay ended with status 3: .*nowhere/s);
 });
 
-test("servers end with the process", async (t) => {
-  const script = `
-    import { replay } from "@p20export/client/testing";
-    console.log((await replay(${JSON.stringify(oneTurn)})).url);
-    process.stdin.once("data", () => process.exit());
-  `;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { cwd: client, stdio: ["pipe", "pipe", "inherit"] });
-  t.after(() => child.kill());
-  const [url] = await once(child.stdout, "data");
-  await fetch(String(url).trim());
-  child.stdin.write("\n");
-  await once(child, "exit");
-  await refused(String(url).trim());
-});
+for (const end of ["exit", "SIGTERM", "SIGKILL"]) {
+  test(`servers end with the process: ${end}`, async () => {
+    const script = `
+      import { replay } from "@p20export/client/testing";
+      console.log((await replay(${JSON.stringify(oneTurn)})).url);
+      process.stdin.once("data", () => process.exit());
+    `;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { cwd: client, stdio: ["pipe", "pipe", "inherit"] });
+    const [line] = await once(child.stdout, "data");
+    const url = String(line).trim();
+    await fetch(url);
+    if (end === "exit") child.stdin.write("\n");
+    else child.kill(end);
+    await once(child, "exit");
+    while (await fetch(url).then(() => true, (error) => error.cause.code !== "ECONNREFUSED"));
+  });
+}
 
 test("recording and comparing", async (t) => {
   const agent = await replay(oneTurn);

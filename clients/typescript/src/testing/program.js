@@ -29,6 +29,19 @@ process.on("exit", () => {
 });
 
 /**
+ * Kills a process when this one is killed, which no handler notices. A shell waits for the end
+ * of its input; Windows has none.
+ * @param {import("node:child_process").ChildProcess} child
+ */
+function guard(child) {
+  if (process.platform === "win32" || child.pid === undefined) return;
+  const shell = spawn("sh", ["-c", 'read line; kill -9 "$0"', String(child.pid)], { stdio: ["pipe", "ignore", "ignore"] });
+  shell.on("error", () => {}); // then the handler of exit is all there is
+  shell.unref();
+  child.on("exit", () => shell.kill("SIGKILL"));
+}
+
+/**
  * Starts a server of the program on a free port of 127.0.0.1, and waits until it listens.
  * @param {string[]} args
  * @param {NodeJS.Signals} stop The signal that ends it.
@@ -37,6 +50,7 @@ process.on("exit", () => {
 export async function start(args, stop) {
   const child = spawn(binary(), [...args, "--listen", "127.0.0.1:0", "--log-format", "json"], { stdio: ["ignore", "ignore", "pipe"], windowsHide: true });
   running.add(child);
+  guard(child);
   /** @type {Promise<void>} */
   const ended = new Promise((resolve) => {
     child.on("error", () => resolve());
