@@ -1,0 +1,464 @@
+import { AgentRunner, createRunEventFinalizer } from "@copilotkit/runtime/v2";
+import { Observable, ReplaySubject } from "rxjs";
+
+/** @import { BaseEvent } from "@ag-ui/client" */
+/** @import { AgentRunnerConnectRequest, AgentRunnerIsRunningRequest, AgentRunnerRunRequest, AgentRunnerStopRequest } from "@copilotkit/runtime/v2" */
+
+/** A silent agent appends an empty batch after this time. serve waits 30 seconds for it. */
+const HEARTBEAT = 10_000;
+/** A request without an answer is sent again after this time. */
+const ANSWER = 10_000;
+/** A connection without a byte is lost after this time. serve sends one every 15 seconds. */
+const SILENCE = 45_000;
+/** A server that does not answer is given up after this time. */
+const PATIENCE = 300_000;
+/** The limit of serve for a batch. */
+const BATCH_EVENTS = 1000;
+/** A batch of this many characters gets no more events. */
+const BATCH_CHARACTERS = 1 << 20;
+
+/**
+ * Keeps the threads of CopilotKit's runtime in the log of `p20export serve --allow-append`:
+ *
+ *     new CopilotRuntime({ agents, runner: new ThreadRunner("http://127.0.0.1:8080") })
+ *
+ * Agents run in the runtime. Their events reach clients when the log has them durably.
+ */
+export class ThreadRunner extends AgentRunner {
+  #log;
+  /** @type {Map<string, Run>} The active runs of this runner, by thread. */
+  #runs = new Map();
+
+  /**
+   * @param {string} server The URL of p20export serve.
+   * @param {object} [options]
+   * @param {Record<string, string>} [options.headers] Headers for each request, such as Authorization.
+   */
+  constructor(server, { headers = {} } = {}) {
+    super();
+    this.#log = new Log(server, headers);
+  }
+
+  /**
+   * Runs an agent. The run goes on when the subscriber leaves.
+   *
+   * @param {AgentRunnerRunRequest} request
+   * @returns {Observable<BaseEvent>}
+   */
+  run(request) {
+    const { threadId } = request;
+    if (this.#runs.has(threadId)) throw new Error("Thread already running");
+    const run = new Run(this.#log, request);
+    const remove = () => this.#runs.delete(threadId);
+    this.#runs.set(threadId, run);
+    run.events.subscribe({ error: remove, complete: remove });
+    run.start();
+    return run.events.asObservable();
+  }
+
+  /**
+   * Sends the conversation so far, and then the events of the last run until it ends.
+   *
+   * @param {AgentRunnerConnectRequest} request
+   * @returns {Observable<BaseEvent>}
+   */
+  connect({ threadId }) {
+    return new Observable((subscriber) => {
+      const left = new AbortController();
+      (async () => {
+        for await (const event of this.#log.join(threadId, left.signal)) subscriber.next(event);
+      })().then(
+        () => subscriber.complete(),
+        (error) => subscriber.error(error),
+      );
+      return () => left.abort();
+    });
+  }
+
+  /**
+   * Reports whether a run of the thread is active, in this runtime or another.
+   *
+   * @param {AgentRunnerIsRunningRequest} request
+   */
+  async isRunning({ threadId }) {
+    return this.#runs.has(threadId) || (await this.#log.active(threadId)) !== undefined;
+  }
+
+  /**
+   * Stops the active run of the thread, in this runtime or another. Returns false if there is
+   * none, or if it is not the run that the request names.
+   *
+   * @param {AgentRunnerStopRequest} request
+   */
+  async stop({ threadId, runId }) {
+    const run = this.#runs.get(threadId);
+    const active = run ? run.runId : await this.#log.active(threadId);
+    if (active === undefined || (runId ?? active) !== active) return false;
+    return run ? run.stop() : this.#log.cancel(threadId, active);
+  }
+}
+
+/** A run of an agent in this process. */
+class Run {
+  /** @type {ReplaySubject<BaseEvent>} The events that the log has. */
+  events = new ReplaySubject();
+  /** @type {{event: BaseEvent, text: string}[]} The events that it does not have yet. */
+  #waiting = [];
+  #sequence = 0;
+  #producer = crypto.randomUUID();
+  #log;
+  #request;
+  #stopped = false;
+  #ended = false;
+  #wake = () => {};
+
+  /**
+   * @param {Log} log
+   * @param {AgentRunnerRunRequest} request
+   */
+  constructor(log, request) {
+    this.#log = log;
+    this.#request = request;
+  }
+
+  get runId() {
+    return this.#request.input.runId;
+  }
+
+  /** Begins the run in the log before the agent starts, so that no other runtime runs one. */
+  async start() {
+    const { threadId } = this.#request;
+    try {
+      this.#add(/** @type {BaseEvent} */ ({ type: "RUN_STARTED", threadId, runId: this.runId }));
+      await this.#append();
+      if (!this.#ended) this.#runAgent();
+      while (!this.#ended) {
+        await this.#more();
+        await this.#append();
+      }
+      this.events.complete();
+    } catch (error) {
+      this.events.error(error);
+      this.#abort();
+    }
+  }
+
+  /** Aborts the agent. The run ends when the agent has. */
+  stop() {
+    if (this.#stopped) return false;
+    this.#stopped = true;
+    this.#abort();
+    return true;
+  }
+
+  #abort() {
+    try {
+      this.#request.agent.abortRun();
+    } catch (error) {
+      console.error("The agent cannot be aborted:", error);
+    }
+  }
+
+  /** Runs the agent, and ends what it leaves open as InMemoryAgentRunner does. */
+  async #runAgent() {
+    const { agent, input, threadId } = this.#request;
+    const finalizer = createRunEventFinalizer();
+    let interruptionMessage;
+    try {
+      if (!this.#stopped) {
+        await agent.runAgent(input, {
+          onEvent: ({ event }) => {
+            if (event.type === "RUN_STARTED") return; // start has sent it
+            finalizer.observe(event);
+            this.#add(event);
+          },
+        });
+      }
+    } catch (error) {
+      interruptionMessage = error instanceof Error ? error.message : String(error);
+    }
+    for (const event of finalizer.finalize({ stopRequested: this.#stopped, interruptionMessage })) {
+      this.#add(event.type === "RUN_FINISHED" ? { ...event, threadId, runId: this.runId } : event);
+    }
+  }
+
+  /** @param {BaseEvent} event */
+  #add(event) {
+    this.#waiting.push({ event, text: JSON.stringify(event) });
+    this.#wake();
+  }
+
+  /** Waits for an event, or for the time of an empty batch. */
+  async #more() {
+    if (this.#waiting.length > 0) return;
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, HEARTBEAT);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      };
+    });
+  }
+
+  /** Appends a batch and emits it. If the run has ended without it, emits its end instead. */
+  async #append() {
+    const { input, threadId } = this.#request;
+    const batch = this.#take();
+    const head = JSON.stringify({ runId: this.runId, producer: this.#producer, sequence: this.#sequence, ...(this.#sequence === 0 && { input }) });
+    const body = `${head.slice(0, -1)},"events":[${batch.map(({ text }) => text).join()}]}`;
+    const { appended, open } = await this.#log.append(threadId, body);
+    if (appended) for (const { event } of batch) this.#emit(event);
+    if (open || this.#ended) return;
+    this.#abort();
+    for await (const event of this.#log.rest(threadId, this.runId, this.#sequence)) this.#emit(event);
+  }
+
+  /** Removes the next batch from what is waiting. Nothing follows the end of a run. */
+  #take() {
+    let [events, characters] = [0, 0];
+    for (const { event, text } of this.#waiting.slice(0, BATCH_EVENTS)) {
+      if (characters >= BATCH_CHARACTERS) break;
+      events++;
+      characters += text.length;
+      if (endsRun(event)) break;
+    }
+    return this.#waiting.splice(0, events);
+  }
+
+  /** @param {BaseEvent} event */
+  #emit(event) {
+    this.#sequence++;
+    this.#ended = endsRun(event);
+    this.events.next(event);
+  }
+}
+
+/** @param {BaseEvent} event */
+const endsRun = ({ type }) => type === "RUN_FINISHED" || type === "RUN_ERROR";
+
+/** The HTTP interface of serve. Its methods repeat requests while the server cannot be reached. */
+class Log {
+  #threads;
+  #headers;
+
+  /**
+   * @param {string} server
+   * @param {Record<string, string>} headers
+   */
+  constructor(server, headers) {
+    this.#threads = `${new URL(server).href.replace(/\/+$/, "")}/threads`;
+    this.#headers = Object.fromEntries(new Headers({ ...headers, "Content-Type": "application/json" }));
+  }
+
+  /**
+   * Appends a batch. The same batch counts once. Reports whether the log has it, and whether
+   * the run is open.
+   *
+   * @param {string} threadId
+   * @param {string} body
+   */
+  async append(threadId, body) {
+    const answer = await this.#ask("POST", [threadId, "events"], body, "run_ended");
+    return { appended: answer !== undefined, open: answer?.end === null };
+  }
+
+  /**
+   * Returns the id of the active run of a thread.
+   *
+   * @param {string} threadId
+   * @returns {Promise<string | undefined>}
+   */
+  async active(threadId) {
+    const last = (await this.#ask("GET", [threadId, "runs"], undefined, "unknown_thread"))?.runs.at(-1);
+    return last?.end === "open" ? last.run_id : undefined;
+  }
+
+  /**
+   * Cancels a run. Returns false if it has ended.
+   *
+   * @param {string} threadId
+   * @param {string} runId
+   */
+  async cancel(threadId, runId) {
+    return (await this.#ask("POST", [threadId, "runs", runId, "cancel"], "{}", "run_ended")) !== undefined;
+  }
+
+  /**
+   * Yields what a client needs to join the last run of a thread, and its events until it ends.
+   *
+   * @param {string} threadId
+   * @param {AbortSignal} signal
+   */
+  async *join(threadId, signal) {
+    for await (const event of this.#read(threadId, undefined, signal)) {
+      yield event;
+      if (endsRun(event)) return;
+    }
+  }
+
+  /**
+   * Yields the events of a run after the first ones.
+   *
+   * @param {string} threadId
+   * @param {string} runId
+   * @param {number} skip How many events are left out.
+   */
+  async *rest(threadId, runId, skip) {
+    let number = -1; // of the events of the run
+    for await (const event of this.#read(threadId, "0", new AbortController().signal)) {
+      if (event.type === "RUN_STARTED") number = event.runId === runId ? 0 : -1;
+      if (number < 0 || number++ < skip) continue;
+      yield event;
+      if (endsRun(event)) return;
+    }
+  }
+
+  /**
+   * Yields the events after an id, each once. Without an id, joins the thread.
+   *
+   * @param {string} threadId
+   * @param {string | undefined} after
+   * @param {AbortSignal} signal
+   */
+  async *#read(threadId, after, signal) {
+    for (const attempts = new Attempts(); ; ) {
+      try {
+        const held = [];
+        for await (const { id, event } of this.#stream(threadId, after, signal)) {
+          held.push(event);
+          if (id === undefined) continue; // the join is not complete, and would be sent again
+          after = id;
+          attempts.reset();
+          yield* held.splice(0);
+        }
+        if (after === undefined) return; // the thread has no runs
+        throw new Error("the response ended before the run did");
+      } catch (error) {
+        signal.throwIfAborted();
+        await attempts.failed(error);
+      }
+    }
+  }
+
+  /**
+   * Yields the events of one response (server-sent events, with the lines that serve writes).
+   *
+   * @param {string} threadId
+   * @param {string | undefined} after
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<{id?: string, event: any}>}
+   */
+  async *#stream(threadId, after, signal) {
+    const silent = new AbortController();
+    const timer = setTimeout(() => silent.abort(), SILENCE);
+    try {
+      const either = AbortSignal.any([signal, silent.signal]);
+      const response = after === undefined
+        ? await this.#request("POST", [threadId, "connect"], JSON.stringify({ threadId }), either)
+        : await this.#request("GET", [threadId, "events"], undefined, either, `?after=${encodeURIComponent(after)}`);
+      let [line, id, data] = ["", undefined, []];
+      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+        timer.refresh();
+        const lines = chunk.split("\n");
+        lines[0] = line + lines[0];
+        line = lines.pop();
+        for (const text of lines) {
+          if (text.startsWith("id: ")) id = text.slice(4);
+          else if (text.startsWith("data: ")) data.push(text.slice(6));
+          else if (text === "id") throw new Refusal(410, { detail: "the log has lost events of the thread: connect again" });
+          else if (text === "" && data.length > 0) {
+            yield { id, event: accepted(JSON.parse(data.join("\n"))) };
+            [id, data] = [undefined, []];
+          }
+        }
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * Returns the JSON of an answer, or undefined if the server refuses the request with a code.
+   *
+   * @param {string} method
+   * @param {string[]} path
+   * @param {string | undefined} body
+   * @param {string} code
+   */
+  async #ask(method, path, body, code) {
+    for (const attempts = new Attempts(); ; ) {
+      try {
+        return await (await this.#request(method, path, body, AbortSignal.timeout(ANSWER))).json();
+      } catch (error) {
+        if (error.code === code) return undefined;
+        await attempts.failed(error);
+      }
+    }
+  }
+
+  /**
+   * Sends a request about a thread. An error of the server is a Refusal.
+   *
+   * @param {string} method
+   * @param {string[]} path
+   * @param {string | undefined} body
+   * @param {AbortSignal} signal
+   */
+  async #request(method, path, body, signal, query = "") {
+    const url = [this.#threads, ...path.map(encodeURIComponent)].join("/") + query;
+    const response = await fetch(url, { method, headers: this.#headers, body, signal });
+    if (response.ok) return response;
+    throw new Refusal(response.status, await response.json().catch(() => ({})), response.headers.get("Retry-After"));
+  }
+}
+
+/** The server refuses a request, with a problem document (RFC 9457) or that of a proxy. */
+class Refusal extends Error {
+  /**
+   * @param {number} status
+   * @param {{detail?: string, code?: string}} problem
+   * @param {string | null} [retryAfter]
+   */
+  constructor(status, { detail, code }, retryAfter) {
+    super(code === "thread_busy" ? "Thread already running" : `p20export serve: ${detail ?? `status ${status}`}`);
+    this.code = code;
+    /** Whether the same request can succeed later. */
+    this.temporary = status >= 500 || status === 408 || status === 429;
+    /** The seconds after which it should be sent again. */
+    this.retryAfter = Number(retryAfter) || 0;
+  }
+}
+
+/** Waits between the attempts of a request. */
+class Attempts {
+  #failures = 0;
+  #since = Date.now();
+
+  reset() {
+    this.#failures = 0;
+    this.#since = Date.now();
+  }
+
+  /**
+   * Waits after a failure. Throws the error if there is no hope.
+   *
+   * @param {any} error
+   */
+  async failed(error) {
+    if (error.temporary === false || Date.now() - this.#since > PATIENCE) throw error;
+    const wait = Math.max(1000 * error.retryAfter || 0, Math.min(4000, 100 * 2 ** this.#failures++));
+    await new Promise((resolve) => setTimeout(resolve, wait * (1 + Math.random())));
+  }
+}
+
+/**
+ * Returns an event without what the AG-UI client of CopilotKit refuses: it knows only two
+ * outcomes, and not that of cancelled runs.
+ *
+ * @param {any} event
+ */
+function accepted(event) {
+  if (event.type !== "RUN_FINISHED" || ["success", "interrupt", undefined].includes(event.outcome?.type)) return event;
+  const { outcome, ...rest } = event;
+  return rest;
+}
