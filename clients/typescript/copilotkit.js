@@ -356,20 +356,14 @@ class Log {
       const response = after === undefined
         ? await this.#request("POST", [threadId, "connect"], JSON.stringify({ threadId }), either)
         : await this.#request("GET", [threadId, "events"], undefined, either, `?after=${encodeURIComponent(after)}`);
-      let [line, id, data] = ["", undefined, []];
-      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-        timer.refresh();
-        const lines = chunk.split("\n");
-        lines[0] = line + lines[0];
-        line = lines.pop();
-        for (const text of lines) {
-          if (text.startsWith("id: ")) id = text.slice(4);
-          else if (text.startsWith("data: ")) data.push(text.slice(6));
-          else if (text === "id") throw new Refusal(410, { detail: "the log has lost events of the thread: connect again" });
-          else if (text === "" && data.length > 0) {
-            yield { id, event: accepted(JSON.parse(data.join("\n"))) };
-            [id, data] = [undefined, []];
-          }
+      let frame = newFrame();
+      for await (const line of lines(response.body, () => timer.refresh())) {
+        if (line.startsWith("id: ")) frame.id = line.slice(4);
+        else if (line.startsWith("data: ")) frame.data.push(line.slice(6));
+        else if (line === "id") throw new Refusal(410, { detail: "the log has lost events of the thread: connect again" });
+        else if (line === "" && frame.data.length > 0) {
+          yield { id: frame.id, event: accepted(JSON.parse(frame.data.join("\n"))) };
+          frame = newFrame();
         }
       }
     } finally {
@@ -390,7 +384,7 @@ class Log {
       try {
         return await (await this.#request(method, path, body, AbortSignal.timeout(ANSWER))).json();
       } catch (error) {
-        if (error.code === code) return undefined;
+        if (error instanceof Refusal && error.code === code) return undefined;
         await attempts.failed(error);
       }
     }
@@ -409,6 +403,28 @@ class Log {
     const response = await fetch(url, { method, headers: this.#headers, body, signal });
     if (response.ok) return response;
     throw new Refusal(response.status, await response.json().catch(() => ({})), response.headers.get("Retry-After"));
+  }
+}
+
+/** @returns {{id?: string, data: string[]}} */
+const newFrame = () => ({ data: [] });
+
+/**
+ * Yields the lines of a body that end with LF.
+ *
+ * @param {any} body
+ * @param {() => void} heard Called for each chunk.
+ */
+async function* lines(body, heard) {
+  let rest = "";
+  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+    heard();
+    const [first, ...others] = chunk.split("\n");
+    rest += first;
+    for (const next of others) {
+      yield rest;
+      rest = next;
+    }
   }
 }
 
