@@ -41,7 +41,8 @@ export class Painter extends AbstractAgent {
   }
 }
 
-function* answer({ threadId, runId, messages }) {
+/** Yields the answer to a request, which is always the same. */
+export function* answer({ threadId, runId, messages }) {
   const last = messages.at(-1);
   yield { type: "RUN_STARTED", threadId, runId };
   if (last.role === "tool") {
@@ -65,4 +66,12 @@ function* call(toolCallId, toolCallName, args) {
   yield { type: "TOOL_CALL_START", toolCallId, toolCallName };
   for (const delta of JSON.stringify(args).split(/(?<=:)/)) yield { type: "TOOL_CALL_ARGS", toolCallId, delta };
   yield { type: "TOOL_CALL_END", toolCallId };
+}
+
+/** Returns what a runner needs to let an agent answer one message. */
+export function request(agent, { threadId, runId, content }) {
+  const messages = [{ id: `${runId}-user`, role: "user", content }];
+  agent.threadId = threadId;
+  agent.setMessages(messages);
+  return { threadId, agent, input: { threadId, runId, messages, state: {}, tools: [], context: [], forwardedProps: {} } };
 }

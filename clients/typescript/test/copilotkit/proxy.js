@@ -1,0 +1,96 @@
+import { createServer, request as send } from "node:http";
+
+/**
+ * A proxy between runtimes and serve. It loses batches and their answers, sends batches twice or
+ * again later, and cuts off what readers get.
+ */
+export class Proxy {
+  /**
+   * Called for each batch: "before" it is forwarded, "during" that, and "after" the answer.
+   *
+   * @type {(moment: string) => Promise<void>}
+   */
+  watch = async () => {};
+  /** How often each fault has happened. */
+  faults = { lost: 0, late: 0, twice: 0, unanswered: 0, cut: 0 };
+  #late = [];
+  #target;
+  #random;
+  #server = createServer((request, response) => this.#serve(request, response).catch(() => response.destroy()));
+
+  /**
+   * @param {string} target The URL of serve.
+   * @param {() => number} random
+   */
+  constructor(target, random) {
+    this.#target = target;
+    this.#random = random;
+  }
+
+  /** Starts the proxy and returns its URL. */
+  async start() {
+    await new Promise((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${this.#server.address().port}`;
+  }
+
+  stop() {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #serve(request, response) {
+    const sent = { url: request.url, method: request.method, headers: request.headers, body: Buffer.concat(await request.toArray()) };
+    if (request.method === "POST" && request.url.endsWith("/events")) return this.#batch(sent, response);
+    const answer = await this.#forward(sent);
+    response.writeHead(answer.statusCode, answer.headers);
+    let left = this.#random() < 0.5 ? this.#random() * 4000 : Infinity;
+    for await (const chunk of answer) {
+      left -= chunk.length;
+      if (left < 0) this.#fail("cut");
+      response.write(chunk);
+    }
+    response.end();
+  }
+
+  async #batch(sent, response) {
+    await this.watch("before");
+    const fault = this.#random();
+    if (fault < 0.15) this.#late.push(sent); // it comes after a later batch
+    if (fault < 0.08) this.#fail("lost");
+    const answers = [this.#whole(sent)];
+    if (fault > 0.15 && fault < 0.25) {
+      this.faults.twice++;
+      answers.push(this.#whole(sent));
+    }
+    const answered = Promise.all(answers);
+    answered.catch(() => {}); // serve was killed; awaited below
+    await this.watch("during");
+    const { status, headers, body } = (await answered).at(-1);
+    await this.watch("after");
+    if (this.#random() < 0.3) {
+      for (const old of this.#late.splice(0)) {
+        this.faults.late++;
+        await this.#whole(old);
+      }
+    }
+    if (fault > 0.94) this.#fail("unanswered");
+    response.writeHead(status, headers).end(body);
+  }
+
+  #fail(fault) {
+    this.faults[fault]++;
+    throw new Error(fault);
+  }
+
+  /** Forwards a request and returns the whole answer. */
+  async #whole(sent) {
+    const answer = await this.#forward(sent);
+    return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(await answer.toArray()) };
+  }
+
+  #forward({ url, method, headers, body }) {
+    return new Promise((resolve, reject) => {
+      send(this.#target + url, { method, headers }, resolve).on("error", reject).end(body);
+    });
+  }
+}
