@@ -32,6 +32,7 @@ TS := clients/typescript
 TS_NEWEST := $(CACHED) typescript-newest $(addprefix $(TS)/test/newest/,package.json package-lock.json) -- $(NPM)
 TS_ASSISTANT_UI := $(CACHED) typescript-assistant-ui $(addprefix $(TS)/test/assistant-ui/,package.json package-lock.json) -- $(NPM)
 COPILOTKIT := $(CACHED) copilotkit $(addprefix cmd/internal/bench/store/copilotkit/,package.json package-lock.json runner.mjs) -- $(NPM)
+CLIENTS_COPILOTKIT := $(CACHED) clients-copilotkit $(addprefix clients/typescript/test/copilotkit/,package.json package-lock.json) -- $(NPM)
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
 DURABLE_VENV = $(VENV) serve/testdata/streams/requirements.txt -- $(INSTALL_VENV)
 INSTALL_VENV := sh -c '$(PYTHON) -m venv venv && venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt && venv/bin/python -m pip check --disable-pip-version-check'
@@ -134,6 +135,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(COPILOTKIT) >/dev/null
 	@$(DURABLE) >/dev/null
 	@$(DURABLE_VENV) >/dev/null
+	@$(CLIENTS_COPILOTKIT) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(CLIENTS_PYTHON_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
@@ -272,6 +274,17 @@ BROWSER = chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); export P20E
 browser: harness-pydantic-ai site ## use the pages of report, the site and the example chat in a real Chromium, and check them with axe-core
 	@$(BROWSER); chat=$$($(CHAT)); export P20EXPORT_CHAT=$$chat/dist P20EXPORT_SITE=$(CURDIR)/$(SITE); \
 	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./cmd/p20export # tests pages, so without -race
+
+TRIALS ?= 100
+COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit
+.PHONY: clients-copilotkit
+clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRIALS (100) trials with kills, and with its chat in a real Chromium; TRIALS_SEED=1 repeats trials
+	@modules=$$($(CLIENTS_COPILOTKIT)); chromium=$$(discovery/report/chromium.sh); \
+	rm -rf $(BUILD)/clients-copilotkit && mkdir -p $(BUILD)/clients-copilotkit && cp -R clients/typescript $(BUILD)/clients-copilotkit && ln -s $$modules/node_modules $(BUILD)/clients-copilotkit; \
+	(cd $(COPILOTKIT_TESTS) && PATH=$$modules/node_modules/.bin:$$PATH npm run --silent build); \
+	node $(COPILOTKIT_TESTS)/trials.js $(CURDIR)/$(BIN) $(TRIALS) $(TRIALS_SEED); \
+	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_PROGRAM=$(CURDIR)/$(BIN) P20EXPORT_COPILOTKIT_TESTS=$(CURDIR)/$(COPILOTKIT_TESTS); \
+	store/postgres/server.sh with $(GOTEST) -tags browser -run '^TestBrowserCopilotKit' ./clients/typescript/test/copilotkit
 
 .PHONY: picture
 picture: ## make the picture of README.md

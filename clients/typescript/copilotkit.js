@@ -138,6 +138,8 @@ class Run {
       }
       this.events.complete();
     } catch (error) {
+      // Pages show this event. It is not in the log.
+      this.events.next(/** @type {BaseEvent} */ ({ type: "RUN_ERROR", message: error instanceof Error ? error.message : String(error) }));
       this.events.error(error);
       this.#abort();
     }
@@ -161,7 +163,7 @@ class Run {
 
   /** Runs the agent, and ends what it leaves open as InMemoryAgentRunner does. */
   async #runAgent() {
-    const { agent, input, threadId } = this.#request;
+    const { agent, input } = this.#request;
     const finalizer = createRunEventFinalizer();
     let interruptionMessage;
     try {
@@ -177,13 +179,13 @@ class Run {
     } catch (error) {
       interruptionMessage = error instanceof Error ? error.message : String(error);
     }
-    for (const event of finalizer.finalize({ stopRequested: this.#stopped, interruptionMessage })) {
-      this.#add(event.type === "RUN_FINISHED" ? { ...event, threadId, runId: this.runId } : event);
-    }
+    for (const event of finalizer.finalize({ stopRequested: this.#stopped, interruptionMessage })) this.#add(event);
   }
 
   /** @param {BaseEvent} event */
   #add(event) {
+    // The agent may have its own ids, and the events of finalize have none.
+    if (event.type === "RUN_FINISHED") event = { ...event, threadId: this.#request.threadId, runId: this.runId };
     this.#waiting.push({ event, text: JSON.stringify(event) });
     this.#wake();
   }

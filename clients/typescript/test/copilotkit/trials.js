@@ -7,7 +7,9 @@ import "./quiet.js";
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -27,14 +29,16 @@ const counts = { runs: 0, batches: 0, readers: 0, refused: 0, killedRuntimes: 0,
 /** serve, which can be started again at the same address. */
 class Serve {
   address = "127.0.0.1:0";
+  headers = {};
+  #flags;
 
-  /** @param {string} file The log. */
-  constructor(file) {
-    this.file = file;
+  /** @param {string} file The log. @param {string[]} flags */
+  constructor(file, ...flags) {
+    this.#flags = ["--store", `sqlite:${join(directory, file)}`, "--allow-append", ...flags];
   }
 
   async start() {
-    this.process = spawn(program, ["serve", "--store", `sqlite:${this.file}`, "--listen", this.address, "--allow-append"], { stdio: ["ignore", "ignore", "pipe"] });
+    this.process = spawn(program, ["serve", "--listen", this.address, ...this.#flags], { stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     for await (const line of createInterface(this.process.stderr)) {
       said += `${line}\n`;
@@ -54,7 +58,7 @@ class Serve {
 
   /** Returns the body of an answer. */
   async get(threadId, what) {
-    const response = await fetch(`http://${this.address}/threads/${encodeURIComponent(threadId)}/${what}`);
+    const response = await fetch(`http://${this.address}/threads/${encodeURIComponent(threadId)}/${what}`, { headers: this.headers });
     assert.equal(response.status, 200);
     return response.text();
   }
@@ -235,7 +239,7 @@ async function trial(number, serve, proxy, url, runtime) {
 
 /** Makes trials, one after the other. */
 async function lane(numbers, store) {
-  const serve = new Serve(join(directory, store));
+  const serve = new Serve(store);
   await serve.start();
   const proxy = new Proxy(`http://${serve.address}`, generator(Number(seed)));
   const url = await proxy.start();
@@ -254,13 +258,61 @@ async function lane(numbers, store) {
   for (const [fault, number] of Object.entries(proxy.faults)) counts[fault] = (counts[fault] ?? 0) + number;
 }
 
+/**
+ * An agent is silent for longer than serve waits for its producer, and then goes on. Another is
+ * stopped from elsewhere while it is silent. serve asks for a token.
+ */
+async function silence() {
+  const [token, tokens] = ["0123456789abcdef", join(directory, "tokens")];
+  writeFileSync(tokens, `default sha256:${createHash("sha256").update(token).digest("hex")} append\n`, { mode: 0o600 });
+  const serve = new Serve("silence.db", "--append-timeout", "12s", "--token-file", tokens);
+  serve.headers = { Authorization: `Bearer ${token}` };
+  await serve.start();
+  const proxy = new Proxy(`http://${serve.address}`, () => 0.5); // no faults
+  const url = await proxy.start();
+  const runner = new ThreadRunner(url, serve);
+  const elsewhere = new ThreadRunner(url, serve);
+  try {
+    let empty = 0;
+    const heard = new Promise((resolve) => {
+      proxy.watch = async (moment, body) => {
+        if (moment === "after" && body.endsWith(`"events":[]}`) && ++empty === 2) resolve();
+      };
+    });
+    const patient = { threadId: "patient", runId: "run", content: "Hello!" };
+    const waiting = collect(runner.run(request(new Painter(({ delta }) => delta === "letters " && heard), patient)), patient);
+    const aborted = await new Promise((resolve) => {
+      const spec = { threadId: "stopped", runId: "run", content: "Hello!" };
+      const agent = new Painter(async ({ delta }, signal) => {
+        if (delta !== "letters ") return;
+        resolve({ signal, result });
+        await once(signal, "abort");
+      });
+      const result = collect(runner.run(request(agent, spec)), spec);
+    });
+    assert(await elsewhere.isRunning({ threadId: "stopped" }));
+    assert.equal(await elsewhere.stop({ threadId: "stopped", runId: "other" }), false);
+    assert(await elsewhere.stop({ threadId: "stopped", runId: "run" }));
+    const stopped = await aborted.result;
+    assert(aborted.signal.aborted);
+    checkRun((await readLog(serve, "stopped")).get("run"), { ...stopped, killed: true });
+    assert.equal(stopped.events.at(-1).metadata.p20export.code, "p20export.cancelled");
+    const waited = await waiting;
+    assert(waited.done);
+    checkRun((await readLog(serve, "patient")).get("run"), waited);
+  } finally {
+    proxy.stop();
+    await serve.kill();
+  }
+}
+
 /** The numbers of the trials, which the lanes share. When one fails, all end. */
 function* range(n) {
   for (let i = 0; i < n; i++) yield i;
 }
 
 const numbers = range(Number(trials));
-const lanes = await Promise.allSettled(["a.db", "b.db", "c.db"].map((store) => lane(numbers, store)));
+const lanes = await Promise.allSettled([silence(), ...["a.db", "b.db", "c.db"].map((store) => lane(numbers, store))]);
 rmSync(directory, { recursive: true });
 for (const { reason } of lanes) if (reason) throw reason;
 console.log(`${trials} trials with the seed ${seed} passed:`, counts);
