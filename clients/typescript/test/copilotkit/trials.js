@@ -217,7 +217,7 @@ async function trial(number, serve, proxy, url, runtime) {
     if (result.killed) runtime.current = new Runtime(url);
     const attempt = await refused;
     if (attempt?.error) {
-      assert.deepEqual([attempt.error, attempt.started, attempt.events], ["Thread already running", false, []]);
+      assert.deepEqual([attempt.events, attempt.started], [[{ type: "RUN_ERROR", message: "Thread already running" }], false]);
       counts.refused++;
     } else if (attempt) {
       results.push(attempt);
@@ -276,10 +276,10 @@ async function silence() {
     let empty = 0;
     const heard = new Promise((resolve) => {
       proxy.watch = async (moment, body) => {
-        if (moment === "after" && body.endsWith(`"events":[]}`) && ++empty === 2) resolve();
+        if (moment === "after" && body.startsWith(`{"runId":"patient"`) && body.endsWith(`"events":[]}`) && ++empty === 2) resolve();
       };
     });
-    const patient = { threadId: "patient", runId: "run", content: "Hello!" };
+    const patient = { threadId: "patient", runId: "patient", content: "Hello!" };
     const waiting = collect(runner.run(request(new Painter(({ delta }) => delta === "letters " && heard), patient)), patient);
     const aborted = await new Promise((resolve) => {
       const spec = { threadId: "stopped", runId: "run", content: "Hello!" };
@@ -299,7 +299,7 @@ async function silence() {
     assert.equal(stopped.events.at(-1).metadata.p20export.code, "p20export.cancelled");
     const waited = await waiting;
     assert(waited.done);
-    checkRun((await readLog(serve, "patient")).get("run"), waited);
+    checkRun((await readLog(serve, "patient")).get("patient"), waited);
   } finally {
     proxy.stop();
     await serve.kill();
