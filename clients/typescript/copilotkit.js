@@ -1,5 +1,5 @@
 import { AgentRunner, createRunEventFinalizer } from "@copilotkit/runtime/v2";
-import { Observable, ReplaySubject } from "rxjs";
+import { concat, Observable, of, ReplaySubject, throwError } from "rxjs";
 
 /** @import { BaseEvent } from "@ag-ui/client" */
 /** @import { AgentRunnerConnectRequest, AgentRunnerIsRunningRequest, AgentRunnerRunRequest, AgentRunnerStopRequest } from "@copilotkit/runtime/v2" */
@@ -47,7 +47,7 @@ export class ThreadRunner extends AgentRunner {
    */
   run(request) {
     const { threadId } = request;
-    if (this.#runs.has(threadId)) throw new Error("Thread already running");
+    if (this.#runs.has(threadId)) return refused(new Error("Thread already running"));
     const run = new Run(this.#log, request);
     const remove = () => this.#runs.delete(threadId);
     this.#runs.set(threadId, run);
@@ -138,9 +138,7 @@ class Run {
       }
       this.events.complete();
     } catch (error) {
-      // Pages show this event. It is not in the log.
-      this.events.next(/** @type {BaseEvent} */ ({ type: "RUN_ERROR", message: error instanceof Error ? error.message : String(error) }));
-      this.events.error(error);
+      refused(error).subscribe(this.events);
       this.#abort();
     }
   }
@@ -234,6 +232,15 @@ class Run {
     this.events.next(event);
   }
 }
+
+/**
+ * Returns the end of a run that the log does not accept. The event is for the page, and is not
+ * in the log.
+ *
+ * @param {any} error
+ * @returns {Observable<BaseEvent>}
+ */
+const refused = (error) => concat(of(/** @type {any} */ ({ type: "RUN_ERROR", message: error.message })), throwError(() => error));
 
 /** @param {BaseEvent} event */
 const endsRun = ({ type }) => type === "RUN_FINISHED" || type === "RUN_ERROR";

@@ -252,6 +252,21 @@ func TestBrowserCopilotKitStopped(t *testing.T) {
 	compare(stays, c.open(c.browser))
 }
 
+// A page that does not know of the answer to another page gets an error when it asks.
+func TestBrowserCopilotKitBusy(t *testing.T) {
+	c := startChat(t, stores(t)["sqlite"])
+	c.tell("hold")
+	stays, busy := c.open(c.browser), c.open(c.browser)
+	busy.Until(`agent.threadId === ` + fmt.Sprintf("%q", c.thread) + ` && !agent.isRunning`)
+	say(stays, "How long is this?")
+	until(stays, half)
+	say(busy, "Me too!")
+	busy.Until(`errors.includes("Thread already running")`)
+	c.tell("release")
+	until(stays, "The page is teal now.")
+	compare(stays, c.open(c.browser))
+}
+
 // The runtime is killed in mid-sentence. serve ends the run, and then the thread works again.
 func TestBrowserCopilotKitKilled(t *testing.T) {
 	c := startChat(t, stores(t)["sqlite"])

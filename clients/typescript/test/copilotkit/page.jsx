@@ -4,6 +4,7 @@ import "@copilotkit/react-core/v2/styles.css";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
 
+const errors = (window.errors = []);
 const threadId = new URL(location.href).searchParams.get("thread");
 
 function Page() {
@@ -22,7 +23,7 @@ function Page() {
 }
 
 createRoot(document.getElementById("root")).render(
-  <CopilotKitProvider runtimeUrl="/copilotkit" enableInspector={false}>
+  <CopilotKitProvider runtimeUrl="/copilotkit" enableInspector={false} onError={({ error }) => errors.push(error.message)}>
     <Page />
   </CopilotKitProvider>,
 );

@@ -43,11 +43,12 @@ export class Proxy {
     if (request.method === "POST" && request.url.endsWith("/events")) return this.#batch(sent, response);
     const answer = await this.#forward(sent);
     response.writeHead(answer.statusCode, answer.headers);
-    let left = this.#random() < 0.5 ? this.#random() * 4000 : Infinity;
+    let left = this.#random() < 0.5 ? Math.floor(this.#random() * 4000) : Infinity;
     for await (const chunk of answer) {
-      left -= chunk.length;
-      if (left < 0) this.#fail("cut");
-      response.write(chunk);
+      const part = chunk.subarray(0, left);
+      left -= part.length;
+      await new Promise((resolve) => response.write(part, resolve));
+      if (part.length < chunk.length) this.#fail("cut");
     }
     response.end();
   }
