@@ -43,7 +43,7 @@ export class Proxy {
     if (request.method === "POST" && request.url.endsWith("/events")) return this.#batch(sent, response);
     const answer = await this.#forward(sent);
     response.writeHead(answer.statusCode, answer.headers);
-    let left = this.#random() < 0.5 ? Math.floor(this.#random() * 4000) : Infinity;
+    let left = this.#random() < 0.5 ? Math.floor(this.#random() * 2000) : Infinity;
     for await (const chunk of answer) {
       const part = chunk.subarray(0, left);
       left -= part.length;

@@ -188,7 +188,8 @@ async function trial(number, serve, proxy, url, runtime) {
   for (let i = 0, n = 1 + Math.floor(random() * 3); i < n; i++) {
     const spec = { threadId, runId: `run-${i}`, content: "word ".repeat(random() * 40).trim(), seed: Math.floor(random() * 2 ** 31) };
     const plan = { victims: pick(random, [], ["runtime"], ["serve"], ["runtime", "serve"]), batch: 1 + Math.floor(random() * 8), moment: pick(random, "before", "during", "after") };
-    const [join, rival] = [1 + Math.floor(random() * 20), 1 + Math.floor(random() * 40)];
+    const joins = Array.from({ length: 4 }, () => 1 + Math.floor(random() * 25));
+    const rival = 1 + Math.floor(random() * 40);
     let batches = 0;
     proxy.watch = async (moment) => {
       if (moment === "before") batches++;
@@ -206,7 +207,7 @@ async function trial(number, serve, proxy, url, runtime) {
     };
     let refused; // the attempt of a rival
     const result = await runtime.current.run(spec, (events) => {
-      if (events === join) readers.push(collect(elsewhere.connect({ threadId })));
+      if (joins.includes(events)) readers.push(collect(elsewhere.connect({ threadId })));
       if (events === rival) {
         const spec = { threadId, runId: `rival-${i}`, content: "Me too!" };
         let started = false;
