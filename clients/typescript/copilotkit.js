@@ -256,7 +256,8 @@ class Log {
    */
   constructor(server, headers) {
     this.#threads = `${new URL(server).href.replace(/\/+$/, "")}/threads`;
-    this.#headers = Object.fromEntries(new Headers({ ...headers, "Content-Type": "application/json" }));
+    this.#headers = new Headers(headers);
+    this.#headers.set("Content-Type", "application/json");
   }
 
   /**

@@ -1,0 +1,89 @@
+// What trials are too short for.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { copyFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { tap } from "rxjs";
+
+import { ThreadRunner } from "../../copilotkit.js";
+import { Painter, request } from "./agent.js";
+import { checkRun, collect, readLog } from "./checks.js";
+import { Serve } from "./processes.js";
+import { Proxy } from "./proxy.js";
+
+/** Lets an agent answer up to the middle of a sentence, where it waits until it is aborted. */
+function held(runner, threadId, runId) {
+  const spec = { threadId, runId, content: "Hello!" };
+  return new Promise((resolve) => {
+    const agent = new Painter(async ({ delta }, signal) => {
+      if (delta !== "letters ") return;
+      resolve({ signal, result });
+      await once(signal, "abort");
+    });
+    const result = collect(runner.run(request(agent, spec)), spec);
+  });
+}
+
+/**
+ * An agent is silent for longer than serve waits for its producer, and then goes on. Another is
+ * stopped from elsewhere while it is silent. serve asks for a token.
+ */
+export async function silence(program, directory) {
+  const [token, tokens] = ["0123456789abcdef", join(directory, "tokens")];
+  writeFileSync(tokens, `default sha256:${createHash("sha256").update(token).digest("hex")} append\n`, { mode: 0o600 });
+  const serve = new Serve(program, join(directory, "silence.db"), "--append-timeout", "12s", "--token-file", tokens);
+  serve.headers = { Authorization: `Bearer ${token}` };
+  await serve.during(async () => {
+    const proxy = new Proxy(serve.url, () => 0.5); // without faults
+    const url = await proxy.start();
+    const [runner, elsewhere] = [new ThreadRunner(url, serve), new ThreadRunner(url, serve)];
+    let empty = 0;
+    const heard = new Promise((resolve) => {
+      proxy.watch = async (moment, body) => {
+        if (moment === "after" && body.startsWith(`{"runId":"patient"`) && body.endsWith(`"events":[]}`) && ++empty === 2) resolve();
+      };
+    });
+    const patient = { threadId: "patient", runId: "patient", content: "Hello!" };
+    const waiting = collect(runner.run(request(new Painter(({ delta }) => delta === "letters " && heard), patient)), patient);
+    const { signal, result } = await held(runner, "stopped", "run");
+    assert(await elsewhere.isRunning({ threadId: "stopped" }));
+    assert.equal(await elsewhere.stop({ threadId: "stopped", runId: "other" }), false);
+    assert(await elsewhere.stop({ threadId: "stopped", runId: "run" }));
+    const stopped = await result;
+    assert(signal.aborted);
+    const logged = (await readLog(serve, "stopped")).get("run");
+    checkRun(logged, { ...stopped, killed: true });
+    assert.deepEqual(stopped.events, logged);
+    const waited = await waiting;
+    checkRun((await readLog(serve, "patient")).get("patient"), waited);
+    proxy.stop();
+  });
+}
+
+/** The log is replaced by an older copy, without events that a reader and a runner know of. */
+export async function lost(program, directory) {
+  const [file, copy] = [join(directory, "lost.db"), join(directory, "copy.db")];
+  const serve = new Serve(program, file);
+  await serve.start();
+  await serve.end("SIGTERM");
+  copyFileSync(file, copy);
+  await serve.during(async () => {
+    const runner = new ThreadRunner(serve.url);
+    const { signal, result } = await held(runner, "lost", "run");
+    let joined;
+    await new Promise((resolve) => {
+      joined = collect(runner.connect({ threadId: "lost" }).pipe(tap(resolve)));
+    });
+    await serve.end("SIGKILL");
+    for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
+    copyFileSync(copy, file);
+    await serve.start();
+    assert.equal((await joined).error, "p20export serve: the log has lost events of the thread: connect again");
+    const { events, error } = await result;
+    assert.equal(error, "p20export serve: the log lacks events that precede the batch");
+    assert.deepEqual(events.at(-1), { type: "RUN_ERROR", message: error });
+    assert(signal.aborted);
+  });
+}
