@@ -5,7 +5,9 @@ import { once } from "node:events";
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { tap } from "rxjs";
+import { AbstractAgent } from "@ag-ui/client";
+import { InMemoryAgentRunner } from "@copilotkit/runtime/v2";
+import { concat, from, tap, throwError } from "rxjs";
 
 import { ThreadRunner } from "../../copilotkit.js";
 import { Painter, request } from "./agent.js";
@@ -86,4 +88,58 @@ export async function lost(program, directory) {
     assert.deepEqual(events.at(-1), { type: "RUN_ERROR", message: error });
     assert(signal.aborted);
   });
+}
+
+/** An agent that sends events at once, and then ends or fails. */
+class Odd extends AbstractAgent {
+  constructor(events, error) {
+    super();
+    this.events = events;
+    this.error = error;
+  }
+
+  run() {
+    return concat(from(this.events), this.error ? throwError(() => new Error(this.error)) : []);
+  }
+}
+
+/** Agents end, fail and are stopped in odd ways. Runs end as with InMemoryAgentRunner. */
+export async function oddities(program, directory) {
+  const started = { type: "RUN_STARTED", threadId: "of the agent", runId: "of the agent" };
+  const finished = { ...started, type: "RUN_FINISHED" };
+  const open = [started, { type: "TEXT_MESSAGE_START", messageId: "m", role: "assistant" }, { type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "count" }];
+  const many = Array.from({ length: 2500 }, (_, i) => ({ type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: `${i}\ud83d` }));
+  const agents = {
+    "fails at once": [[], "no model"],
+    "sends nothing": [[]],
+    "begins in the middle": [open.slice(1)],
+    "fails in the middle": [open, "no model"],
+    "ends in the middle": [open],
+    "goes on after its end": [[started, finished, started, finished]],
+    "sends many events": [[...open.slice(0, 2), ...many, { type: "TEXT_MESSAGE_END", messageId: "m" }, finished]],
+  };
+  const serve = new Serve(program, join(directory, "odd.db"));
+  await serve.during(async () => {
+    const [ours, theirs] = [new ThreadRunner(serve.url), new InMemoryAgentRunner()];
+    for (const [name, agent] of Object.entries(agents)) {
+      const spec = { threadId: name, runId: "run", content: "Hello!" };
+      const [got, want] = await Promise.all([ours, theirs].map((runner) => collect(runner.run(request(new Odd(...agent), spec)))));
+      assert.deepEqual(comparable(got), comparable(want), name);
+      assert.deepEqual((await readLog(serve, name)).get("run"), got.events, name);
+    }
+    const [got, want] = await Promise.all([ours, theirs].map(async (runner) => {
+      const { result } = await held(runner, "stopped", "run");
+      assert(await runner.stop({ threadId: "stopped" }));
+      return result;
+    }));
+    assert.deepEqual(comparable(got), comparable(want));
+    assert.deepEqual((await readLog(serve, "stopped")).get("run"), got.events);
+  });
+}
+
+/** Returns what two runners must have in common: ThreadRunner has its own RUN_STARTED and ids. */
+function comparable({ events, done }) {
+  assert(done);
+  const end = events.findIndex(({ type }) => type === "RUN_FINISHED" || type === "RUN_ERROR");
+  return events.slice(0, end + 1).filter(({ type }) => type !== "RUN_STARTED").map((event) => (event.type === "RUN_FINISHED" ? event.type : event));
 }

@@ -198,6 +198,7 @@ func TestBrowserCopilotKit(t *testing.T) {
 			c := startChat(t, store)
 			c.tell("hold")
 			stays, reloaded := c.open(c.browser), c.open(c.browser)
+			stays.Holds(`fetch("/copilotkit/info").then((r) => r.json()).then((info) => info.telemetryDisabled && !info.threadEndpoints.list)`)
 			say(stays, "How long is this?")
 			until(stays, half)
 			for range 2 {

@@ -12,7 +12,7 @@ import { join } from "node:path";
 
 import { ThreadRunner } from "../../copilotkit.js";
 import { Painter, request } from "./agent.js";
-import { lost, silence } from "./cases.js";
+import { lost, oddities, silence } from "./cases.js";
 import { checkReader, checkRun, collect, readLog } from "./checks.js";
 import { Runtime, Serve } from "./processes.js";
 import { Proxy } from "./proxy.js";
@@ -124,7 +124,7 @@ function* range(n) {
 const directory = mkdtempSync(join(tmpdir(), "p20export-trials-"));
 const numbers = range(Number(trials));
 const lanes = ["a.db", "b.db", "c.db"].map((file) => new Lane(join(directory, file)).run(numbers));
-const ended = await Promise.allSettled([silence(program, directory), lost(program, directory), ...lanes]);
+const ended = await Promise.allSettled([silence(program, directory), lost(program, directory), oddities(program, directory), ...lanes]);
 rmSync(directory, { recursive: true });
 for (const { reason } of ended) if (reason) throw reason;
 console.log(`${trials} trials with the seed ${seed} passed:`, counts);
