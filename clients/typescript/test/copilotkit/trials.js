@@ -69,6 +69,7 @@ class Lane {
       if (result.killed) this.runtime = new Runtime(this.url);
       const made = await attempt;
       if (made) results.push(made);
+      await this.proxy.settled(); // also what a runtime sent before it was killed
       if (await elsewhere.isRunning({ threadId })) {
         assert(result.killed, "a run is open whose runtime was not killed");
         assert(await elsewhere.stop({ threadId }));
