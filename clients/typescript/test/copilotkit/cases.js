@@ -109,14 +109,15 @@ export async function oddities(program, directory) {
   const finished = { ...started, type: "RUN_FINISHED" };
   const open = [started, { type: "TEXT_MESSAGE_START", messageId: "m", role: "assistant" }, { type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "count" }];
   const many = Array.from({ length: 2500 }, (_, i) => ({ type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: `${i}\ud83d` }));
+  const ended = { type: "TEXT_MESSAGE_END", messageId: "m" };
   const agents = {
     "fails at once": [[], "no model"],
     "sends nothing": [[]],
     "begins in the middle": [open.slice(1)],
     "fails in the middle": [open, "no model"],
     "ends in the middle": [open],
-    "goes on after its end": [[started, finished, started, finished]],
-    "sends many events": [[...open.slice(0, 2), ...many, { type: "TEXT_MESSAGE_END", messageId: "m" }, finished]],
+    "goes on after its end": [[...open.slice(0, 2), ended, finished, started, finished]],
+    "sends many events": [[...open.slice(0, 2), ...many, ended, finished]],
   };
   const serve = new Serve(program, join(directory, "odd.db"));
   await serve.during(async () => {
