@@ -243,8 +243,9 @@ clients-typescript: $(BIN) ## test the client package for TypeScript with the pr
 	@newest=$$($(TS_NEWEST)); assistant=$$($(TS_ASSISTANT_UI)); \
 	P20EXPORT_BINARY=$(CURDIR)/$(BIN) $(TS)/test/run.sh "$$newest" "$$assistant"
 clients-typescript-types: ## generate the declarations of the client package for TypeScript from its JSDoc
-	@made=$$($(TS_ASSISTANT_UI)); ln -sfn "$$made/node_modules" $(TS)/node_modules; \
-	find $(TS)/src -name '*.d.ts' -delete; $(TS)/node_modules/.bin/tsc -p $(TS)
+	@find $(TS)/src -name '*.d.ts' -delete
+	@made=$$($(TS_ASSISTANT_UI)); ln -sfn "$$made/node_modules" $(TS)/node_modules; $(TS)/node_modules/.bin/tsc -p $(TS)
+	@made=$$($(CLIENTS_COPILOTKIT)); ln -sfn "$$made/node_modules" $(TS)/node_modules; $(TS)/node_modules/.bin/tsc -p $(TS)/test/copilotkit
 
 STREAMS ?= 100000
 .PHONY: client-streams
@@ -281,6 +282,7 @@ COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit
 clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRIALS (100) trials with kills, and with its chat in a real Chromium; TRIALS_SEED=1 repeats trials
 	@modules=$$($(CLIENTS_COPILOTKIT)); chromium=$$(discovery/report/chromium.sh); \
 	rm -rf $(BUILD)/clients-copilotkit && mkdir -p $(BUILD)/clients-copilotkit && cp -R clients/typescript $(BUILD)/clients-copilotkit && ln -s $$modules/node_modules $(BUILD)/clients-copilotkit; \
+	(cd $(COPILOTKIT_TESTS) && rm ../../src/*.d.ts && $$modules/node_modules/.bin/tsc -p . && for made in ../../src/*.d.ts; do diff $(CURDIR)/$(TS)/src/$$(basename $$made) $$made || { echo "make: run make clients-typescript-types" >&2; exit 1; }; done); \
 	(cd $(COPILOTKIT_TESTS) && PATH=$$modules/node_modules/.bin:$$PATH npm run --silent build); \
 	node $(COPILOTKIT_TESTS)/trials.js $(CURDIR)/$(BIN) $(TRIALS) $(TRIALS_SEED); \
 	export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_PROGRAM=$(CURDIR)/$(BIN) P20EXPORT_COPILOTKIT_TESTS=$(CURDIR)/$(COPILOTKIT_TESTS); \

@@ -163,16 +163,21 @@ func TestAppendSilent(t *testing.T) {
 		p = appends(t, log, serve.Settings{AppendTimeout: time.Hour}) // its first search finds the run
 		p.post("/threads/t/events", batch("t", "r", 1, step(1))).want(http.StatusOK, `"events":2,"end":null`)
 		if _, memory := log.(*memory.Log); memory { // which several servers can share
-			appends(t, log, serve.Settings{AppendTimeout: time.Nanosecond})
+			other := appends(t, log, serve.Settings{AppendTimeout: time.Nanosecond})
+			for range 3 { // each looks for runs whose producers are silent
+				other.post("/threads/t/events", batch("t", "s", 0, started("t", "s"))).want(http.StatusConflict, "thread_busy")
+			}
 			p.post("/threads/t/events", batch("t", "r", 2)).want(http.StatusOK, `"end":null`)
+			other.stop()
 		}
 		p.stop()
 		p = appends(t, log, serve.Settings{AppendTimeout: time.Nanosecond})
+		p.post("/threads/t/events", batch("t", "s", 0, started("t", "s"))).want(http.StatusOK, "") // the second search
 		p.seen.closed(t, 1)
 		p.post("/threads/t/events", batch("t", "r", 2, step(2))).want(http.StatusConflict, "run_ended")
 		p.post("/threads/t/events", batch("t", "r", 1, step(1))).want(http.StatusOK, `"events":2,"end":"failed"`)
 		list := entries(t, log, "t")
-		same(t, list[len(list)-2:], []string{closing + `The producer of the run sent nothing for too long. The run was closed.","code":"p20export.producer_silent"`, "end error"})
+		same(t, list[len(list)-4:len(list)-2], []string{closing + `The producer of the run sent nothing for too long. The run was closed.","code":"p20export.producer_silent"`, "end error"})
 	})
 }
 

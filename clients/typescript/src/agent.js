@@ -1,7 +1,7 @@
 import { HttpAgent } from "@ag-ui/client";
 import { memoryCursors } from "./cursors.js";
 import { ThreadError, succeeded } from "./error.js";
-import { endsRun, readRun, respond } from "./stream.js";
+import { endsRun, readRun, respond, understood } from "./stream.js";
 
 /** @import {AgentSubscriber, HttpAgentConfig, RunAgentInput, RunAgentParameters, RunAgentResult} from "@ag-ui/client" */
 /** @import {Cursors} from "./cursors.js" */
@@ -254,24 +254,18 @@ function observe(agent, input, read) {
   const fetch = (url, init) => {
     const left = new AbortController();
     const signals = init.signal ? [init.signal, left.signal] : [left.signal];
-    return respond(understood(read(url, init, AbortSignal.any(signals))), () => left.abort());
+    return respond(translated(read(url, init, AbortSignal.any(signals))), () => left.abort());
   };
   return HttpAgent.prototype.run.call(Object.create(agent, { fetch: { value: fetch } }), input);
 }
 
 /**
- * Removes what the client cannot read: one before 1.0.0 refuses the outcome of a run that was
- * cancelled, and the run would fail.
+ * Removes what the client cannot read.
  * @param {AsyncGenerator<string, void, void>} events
  */
-async function* understood(events) {
+async function* translated(events) {
   const old = !("maxProtocolVersion" in HttpAgent.prototype);
   for await (const data of events) {
-    if (!old || !data.includes('"cancelled"')) {
-      yield data;
-      continue;
-    }
-    const { outcome, ...event } = JSON.parse(data);
-    yield event.type === "RUN_FINISHED" && outcome?.type === "cancelled" ? JSON.stringify(event) : data;
+    yield old && data.includes('"cancelled"') ? JSON.stringify(understood(JSON.parse(data))) : data;
   }
 }

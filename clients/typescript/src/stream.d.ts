@@ -32,10 +32,37 @@
  */
 export function readRun({ request, complete, enough }: Source, signal: AbortSignal, { stallTimeout, retryDelay, maxRetryDelay, onRetry }: Reconnection): AsyncGenerator<string, void, void>;
 /**
+ * Returns how many milliseconds to wait before the next attempt, after some failures in a row.
+ * @param {unknown} reason
+ * @param {number} failures
+ * @param {number} retryDelay
+ * @param {number} maxRetryDelay
+ */
+export function pauseAfter(reason: unknown, failures: number, retryDelay: number, maxRetryDelay: number): number;
+/**
  * Reports whether a run ends with an event of this type.
  * @param {Last} last
  */
 export function endsRun({ type }: Last): boolean;
+/**
+ * @param {number} milliseconds
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+export function delay(milliseconds: number, signal: AbortSignal): Promise<void>;
+/**
+ * Returns an event without what clients before 1.0.0 refuse, so that the run would fail: the
+ * outcome of a run that was cancelled.
+ * @template {{type?: string, outcome?: {type?: string}}} E
+ * @param {E} event
+ * @returns {E}
+ */
+export function understood<E extends {
+    type?: string;
+    outcome?: {
+        type?: string;
+    };
+}>(event: E): E;
 /**
  * Returns a response with the events of a run, after the first of them has arrived. To its
  * reader, the run is one response that never breaks.

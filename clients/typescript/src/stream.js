@@ -75,11 +75,22 @@ export async function* readRun({ request, complete, enough = () => false }, sign
     } finally {
       clearTimeout(timer);
     }
-    const asked = reason instanceof ThreadError ? (reason.retryAfter ?? 0) * 1000 : 0;
-    const pause = asked + Math.random() * Math.min(maxRetryDelay, retryDelay * 2 ** failures++);
+    const pause = pauseAfter(reason, failures++, retryDelay, maxRetryDelay);
     onRetry?.(reason, pause);
     await delay(pause, signal);
   }
+}
+
+/**
+ * Returns how many milliseconds to wait before the next attempt, after some failures in a row.
+ * @param {unknown} reason
+ * @param {number} failures
+ * @param {number} retryDelay
+ * @param {number} maxRetryDelay
+ */
+export function pauseAfter(reason, failures, retryDelay, maxRetryDelay) {
+  const asked = reason instanceof ThreadError ? (reason.retryAfter ?? 0) * 1000 : 0;
+  return asked + Math.random() * Math.min(maxRetryDelay, retryDelay * 2 ** failures);
 }
 
 /**
@@ -103,7 +114,7 @@ function position(id) {
  * @param {AbortSignal} signal
  * @returns {Promise<void>}
  */
-function delay(milliseconds, signal) {
+export function delay(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(done, milliseconds);
     signal.addEventListener("abort", stop, { once: true });
@@ -117,6 +128,19 @@ function delay(milliseconds, signal) {
       reject(signal.reason);
     }
   });
+}
+
+/**
+ * Returns an event without what clients before 1.0.0 refuse, so that the run would fail: the
+ * outcome of a run that was cancelled.
+ * @template {{type?: string, outcome?: {type?: string}}} E
+ * @param {E} event
+ * @returns {E}
+ */
+export function understood(event) {
+  if (event.type !== "RUN_FINISHED" || event.outcome?.type !== "cancelled") return event;
+  const { outcome, ...rest } = event;
+  return /** @type {E} */ (rest);
 }
 
 /**

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -35,14 +36,21 @@ func (r *Runs) sweepAll() {
 // sweep closes the streams that nobody runs.
 func (r *Runs) sweep(ctx context.Context) error {
 	var keys []store.Key
+	open := map[string]bool{} // the presences of the streams that are appended
 	for s, err := range r.log.Streams(ctx, store.StreamQuery{Prefix: prefix, Open: true}) {
 		if err != nil {
 			return err
+		}
+		if isAppended(s.ID) {
+			open[presenceName(s.Key, s.ID)] = true
 		}
 		if n := len(keys); (n == 0 || keys[n-1] != s.Key) && r.current(s.Key) == nil {
 			keys = append(keys, s.Key)
 		}
 	}
+	r.mu.Lock()
+	maps.DeleteFunc(r.silent, func(name string, _ time.Time) bool { return !open[name] }) // others have closed them
+	r.mu.Unlock()
 	for _, key := range keys {
 		if err := r.sweepThread(ctx, key); err != nil && !deleted(err) {
 			return err

@@ -31,6 +31,7 @@ func (r *Runs) hear(ctx context.Context, key store.Key, stream string) error {
 		r.producers[name] = p
 	}
 	p.until = time.Now().Add(most)
+	delete(r.silent, name)
 	present, leave := r.arrival(name)
 	if p.leave == nil {
 		p.leave = leave
@@ -56,6 +57,9 @@ func (r *Runs) silence(key store.Key, stream string) {
 			p = nil
 		}
 	}
+	if p != nil {
+		r.silent[presenceName(key, stream)] = p.until.Add(-r.settings.AppendTimeout)
+	}
 	r.mu.Unlock()
 	if p != nil {
 		r.forget(key, stream)
@@ -78,23 +82,35 @@ func (r *Runs) forget(key store.Key, stream string) {
 	}
 }
 
-// closeSilent closes a stream that is appended if nothing came from its producer for
-// Settings.AppendTimeout, at any process. The caller has the lease of the thread.
+// closeSilent closes a stream that is appended if nobody has heard of its producer for
+// Settings.AppendTimeout. The process that heard of it may have been killed a moment ago, so the
+// time begins when this process finds that nobody does. The caller has the lease of the thread.
 func (r *Runs) closeSilent(ctx context.Context, key store.Key, s store.Stream) error {
-	for e, err := range r.log.Read(ctx, key, s.Last-1) {
-		if err != nil || time.Since(e.Arrived) < r.settings.AppendTimeout {
+	name := presenceName(key, s.ID)
+	taken := !r.isPresent(name)
+	if taken {
+		var err error
+		if taken, err = r.leases.Take(ctx, name); err != nil {
 			return err
 		}
-		break
 	}
-	name := presenceName(key, s.ID)
-	if r.isPresent(name) {
+	if !taken {
+		r.mu.Lock()
+		delete(r.silent, name)
+		r.mu.Unlock()
 		return nil
 	}
-	if taken, err := r.leases.Take(ctx, name); err != nil || !taken {
-		return err
-	}
 	defer r.leases.Release(name)
+	now := time.Now()
+	r.mu.Lock()
+	since, known := r.silent[name]
+	if !known {
+		r.silent[name] = now
+	}
+	r.mu.Unlock()
+	if !known || now.Sub(since) < r.settings.AppendTimeout {
+		return nil
+	}
 	ended, _, err := finish(ctx, r.log, key, s.ID, producerSilent, true, capture.EndError)
 	if ended {
 		r.settings.Observer.OrphansClosed(1)

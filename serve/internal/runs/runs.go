@@ -38,12 +38,14 @@ type Runs struct {
 	total    int
 	// producers are those of the runs that are appended, by the name of their presence.
 	producers map[string]*producer
-	drained   bool                 // Drain or Close was called
-	closed    bool                 // Close was called
-	present   map[string]*presence // by the name of the lease
-	lines     map[store.Key]*line
-	queued    int
-	waiting   int64 // bytes of the requests that wait
+	// silent has the times since when this process knows that nobody hears of a producer.
+	silent  map[string]time.Time
+	drained bool                 // Drain or Close was called
+	closed  bool                 // Close was called
+	present map[string]*presence // by the name of the lease
+	lines   map[store.Key]*line
+	queued  int
+	waiting int64 // bytes of the requests that wait
 }
 
 // New takes the leases of the log, closes the runs that have no owner, and goes on looking
@@ -60,7 +62,7 @@ func New(ctx context.Context, s Settings) (*Runs, error) {
 	}
 	r := &Runs{
 		settings: s, log: s.Log, draining: make(chan struct{}), cut: make(chan struct{}),
-		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{}, present: map[string]*presence{}, producers: map[string]*producer{},
+		active: map[store.Key]*run{}, starting: map[string]int{}, lines: map[store.Key]*line{}, present: map[string]*presence{}, producers: map[string]*producer{}, silent: map[string]time.Time{},
 	}
 	r.threads.limit = s.Limits.Threads
 	r.ctx, r.stop = context.WithCancel(context.Background())

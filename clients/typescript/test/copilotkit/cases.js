@@ -9,7 +9,7 @@ import { AbstractAgent } from "@ag-ui/client";
 import { InMemoryAgentRunner } from "@copilotkit/runtime/v2";
 import { concat, from, tap, throwError } from "rxjs";
 
-import { ThreadRunner } from "../../copilotkit.js";
+import { ThreadRunner } from "../../src/copilotkit.js";
 import { Painter, request } from "./agent.js";
 import { checkRun, collect, readLog } from "./checks.js";
 import { Serve } from "./processes.js";
@@ -82,9 +82,9 @@ export async function lost(program, directory) {
     for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
     copyFileSync(copy, file);
     await serve.start();
-    assert.equal((await joined).error, "p20export serve: the log has lost events of the thread: connect again");
+    assert.equal((await joined).error, "the server has lost events of this run, so it cannot be continued: connect to the thread again");
     const { events, error } = await result;
-    assert.equal(error, "p20export serve: the log lacks events that precede the batch");
+    assert.equal(error, "409 sequence_gap: the log lacks events that precede the batch");
     assert.deepEqual(events.at(-1), { type: "RUN_ERROR", message: error });
     assert(signal.aborted);
   });

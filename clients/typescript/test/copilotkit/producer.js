@@ -5,7 +5,7 @@ import "./quiet.js";
 
 import { createInterface } from "node:readline";
 
-import { ThreadRunner } from "../../copilotkit.js";
+import { ThreadRunner } from "../../src/copilotkit.js";
 import { Painter, request } from "./agent.js";
 import { generator } from "./random.js";
 

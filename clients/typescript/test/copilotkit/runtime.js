@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 import { CopilotRuntime } from "@copilotkit/runtime/v2";
 import { createCopilotNodeListener } from "@copilotkit/runtime/v2/node";
 
-import { ThreadRunner } from "../../copilotkit.js";
+import { ThreadRunner } from "../../src/copilotkit.js";
 import { Painter } from "./agent.js";
 
 const [server, address] = process.argv.slice(2);

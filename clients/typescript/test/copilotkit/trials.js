@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { ThreadRunner } from "../../copilotkit.js";
+import { ThreadRunner } from "../../src/copilotkit.js";
 import { Painter, request } from "./agent.js";
 import { lost, oddities, silence } from "./cases.js";
 import { checkReader, checkRun, collect, readLog } from "./checks.js";

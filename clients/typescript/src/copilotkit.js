@@ -1,15 +1,16 @@
 import { AgentRunner, createRunEventFinalizer } from "@copilotkit/runtime/v2";
 import { concat, Observable, of, ReplaySubject, throwError } from "rxjs";
+import { ThreadError, succeeded } from "./error.js";
+import { endsRun, pauseAfter, readRun, understood } from "./stream.js";
 
 /** @import { BaseEvent } from "@ag-ui/client" */
+/** @import { Source } from "./stream.js" */
 /** @import { AgentRunnerConnectRequest, AgentRunnerIsRunningRequest, AgentRunnerRunRequest, AgentRunnerStopRequest } from "@copilotkit/runtime/v2" */
 
 /** A silent agent appends an empty batch after this time. serve waits 30 seconds for it. */
 const HEARTBEAT = 10_000;
 /** A request without an answer is sent again after this time. */
 const ANSWER = 10_000;
-/** A connection without a byte is lost after this time. serve sends one every 15 seconds. */
-const SILENCE = 45_000;
 /** A server that does not answer is given up after this time. */
 const PATIENCE = 300_000;
 /** The limit of serve for a batch. */
@@ -47,7 +48,7 @@ export class ThreadRunner extends AgentRunner {
    */
   run(request) {
     const { threadId } = request;
-    if (this.#runs.has(threadId)) return refused(new Error("Thread already running"));
+    if (this.#runs.has(threadId)) return refused(busy());
     const run = new Run(this.#log, request);
     const remove = () => this.#runs.delete(threadId);
     this.#runs.set(threadId, run);
@@ -242,9 +243,6 @@ class Run {
  */
 const refused = (error) => concat(of(/** @type {any} */ ({ type: "RUN_ERROR", message: error.message })), throwError(() => error));
 
-/** @param {BaseEvent} event */
-const endsRun = ({ type }) => type === "RUN_FINISHED" || type === "RUN_ERROR";
-
 /** The HTTP interface of serve. Its methods repeat requests while the server cannot be reached. */
 class Log {
   #threads;
@@ -295,15 +293,17 @@ class Log {
 
   /**
    * Yields what a client needs to join the last run of a thread, and its events until it ends.
+   * A thread without runs has none.
    *
    * @param {string} threadId
    * @param {AbortSignal} signal
    */
   async *join(threadId, signal) {
-    for await (const event of this.#read(threadId, undefined, signal)) {
-      yield event;
-      if (endsRun(event)) return;
-    }
+    yield* this.#read({
+      request: (after, signal) => (after === undefined ? this.#request("POST", [threadId, "connect"], JSON.stringify({ threadId }), signal) : this.#events(threadId, after, signal)),
+      enough: endsRun,
+      complete: ({ id }) => id === undefined,
+    }, signal);
   }
 
   /**
@@ -315,7 +315,8 @@ class Log {
    */
   async *rest(threadId, runId, skip) {
     let number = -1; // of the events of the run
-    for await (const event of this.#read(threadId, "0", new AbortController().signal)) {
+    const events = this.#read({ request: (after = "0", signal) => this.#events(threadId, after, signal), complete: () => false }, new AbortController().signal);
+    for await (const event of events) {
       if (event.type === "RUN_STARTED") number = event.runId === runId ? 0 : -1;
       if (number < 0 || number++ < skip) continue;
       yield event;
@@ -324,61 +325,21 @@ class Log {
   }
 
   /**
-   * Yields the events after an id, each once. Without an id, joins the thread.
-   *
-   * @param {string} threadId
-   * @param {string | undefined} after
+   * @param {Source} source
    * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<any, void, void>}
    */
-  async *#read(threadId, after, signal) {
-    for (const attempts = new Attempts(); ; ) {
-      try {
-        const held = [];
-        for await (const { id, event } of this.#stream(threadId, after, signal)) {
-          held.push(event);
-          if (id === undefined) continue; // the join is not complete, and would be sent again
-          after = id;
-          attempts.reset();
-          yield* held.splice(0);
-        }
-        if (after === undefined) return; // the thread has no runs
-        throw new Error("the response ended before the run did");
-      } catch (error) {
-        signal.throwIfAborted();
-        await attempts.failed(error);
-      }
-    }
+  async *#read(source, signal) {
+    for await (const data of readRun(source, signal, {})) yield understood(JSON.parse(data));
   }
 
   /**
-   * Yields the events of one response (server-sent events, with the lines that serve writes).
-   *
    * @param {string} threadId
-   * @param {string | undefined} after
+   * @param {string} after
    * @param {AbortSignal} signal
-   * @returns {AsyncGenerator<{id?: string, event: any}>}
    */
-  async *#stream(threadId, after, signal) {
-    const silent = new AbortController();
-    const timer = setTimeout(() => silent.abort(), SILENCE);
-    try {
-      const either = AbortSignal.any([signal, silent.signal]);
-      const response = after === undefined
-        ? await this.#request("POST", [threadId, "connect"], JSON.stringify({ threadId }), either)
-        : await this.#request("GET", [threadId, "events"], undefined, either, `?after=${encodeURIComponent(after)}`);
-      let frame = newFrame();
-      for await (const line of lines(response.body, () => timer.refresh())) {
-        if (line.startsWith("id: ")) frame.id = line.slice(4);
-        else if (line.startsWith("data: ")) frame.data.push(line.slice(6));
-        else if (line === "id") throw new Refusal(410, { detail: "the log has lost events of the thread: connect again" });
-        else if (line === "" && frame.data.length > 0) {
-          yield { id: frame.id, event: accepted(JSON.parse(frame.data.join("\n"))) };
-          frame = newFrame();
-        }
-      }
-    } finally {
-      clearTimeout(timer);
-    }
+  #events(threadId, after, signal) {
+    return this.#request("GET", [threadId, "events"], undefined, signal, `?after=${encodeURIComponent(after)}`);
   }
 
   /**
@@ -390,101 +351,31 @@ class Log {
    * @param {string} code
    */
   async #ask(method, path, body, code) {
-    for (const attempts = new Attempts(); ; ) {
+    const since = Date.now();
+    for (let failures = 0; ; failures++) {
       try {
-        return await (await this.#request(method, path, body, AbortSignal.timeout(ANSWER))).json();
+        return await (await succeeded(await this.#request(method, path, body, AbortSignal.timeout(ANSWER)))).json();
       } catch (error) {
-        if (error instanceof Refusal && error.code === code) return undefined;
-        await attempts.failed(error);
+        if (error instanceof ThreadError && error.code === code) return undefined;
+        if (error instanceof ThreadError && error.code === "thread_busy") throw busy();
+        if (error instanceof ThreadError && !error.temporary || Date.now() - since > PATIENCE) throw error;
+        await new Promise((resolve) => setTimeout(resolve, pauseAfter(error, failures, 200, 4000)));
       }
     }
   }
 
   /**
-   * Sends a request about a thread. An error of the server is a Refusal.
+   * Sends a request about a thread.
    *
    * @param {string} method
    * @param {string[]} path
    * @param {string | undefined} body
    * @param {AbortSignal} signal
    */
-  async #request(method, path, body, signal, query = "") {
-    const url = [this.#threads, ...path.map(encodeURIComponent)].join("/") + query;
-    const response = await fetch(url, { method, headers: this.#headers, body, signal });
-    if (response.ok) return response;
-    throw new Refusal(response.status, await response.json().catch(() => ({})), response.headers.get("Retry-After"));
+  #request(method, path, body, signal, query = "") {
+    return fetch([this.#threads, ...path.map(encodeURIComponent)].join("/") + query, { method, headers: this.#headers, body, signal });
   }
 }
 
-/** @returns {{id?: string, data: string[]}} */
-const newFrame = () => ({ data: [] });
-
-/**
- * Yields the lines of a body that end with LF.
- *
- * @param {any} body
- * @param {() => void} heard Called for each chunk.
- */
-async function* lines(body, heard) {
-  let rest = "";
-  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
-    heard();
-    const [first, ...others] = chunk.split("\n");
-    rest += first;
-    for (const next of others) {
-      yield rest;
-      rest = next;
-    }
-  }
-}
-
-/** The server refuses a request, with a problem document (RFC 9457) or that of a proxy. */
-class Refusal extends Error {
-  /**
-   * @param {number} status
-   * @param {{detail?: string, code?: string}} problem
-   * @param {string | null} [retryAfter]
-   */
-  constructor(status, { detail, code }, retryAfter) {
-    super(code === "thread_busy" ? "Thread already running" : `p20export serve: ${detail ?? `status ${status}`}`);
-    this.code = code;
-    /** Whether the same request can succeed later. */
-    this.temporary = status >= 500 || status === 408 || status === 429;
-    /** The seconds after which it should be sent again. */
-    this.retryAfter = Number(retryAfter) || 0;
-  }
-}
-
-/** Waits between the attempts of a request. */
-class Attempts {
-  #failures = 0;
-  #since = Date.now();
-
-  reset() {
-    this.#failures = 0;
-    this.#since = Date.now();
-  }
-
-  /**
-   * Waits after a failure. Throws the error if there is no hope.
-   *
-   * @param {any} error
-   */
-  async failed(error) {
-    if (error.temporary === false || Date.now() - this.#since > PATIENCE) throw error;
-    const wait = Math.max(1000 * error.retryAfter || 0, Math.min(4000, 100 * 2 ** this.#failures++));
-    await new Promise((resolve) => setTimeout(resolve, wait * (1 + Math.random())));
-  }
-}
-
-/**
- * Returns an event without what the AG-UI client of CopilotKit refuses: it knows only two
- * outcomes, and not that of cancelled runs.
- *
- * @param {any} event
- */
-function accepted(event) {
-  if (event.type !== "RUN_FINISHED" || ["success", "interrupt", undefined].includes(event.outcome?.type)) return event;
-  const { outcome, ...rest } = event;
-  return rest;
-}
+/** The error of CopilotKit's own runner. */
+const busy = () => new Error("Thread already running");
