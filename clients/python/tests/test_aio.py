@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import random
 import shutil
 import ssl
@@ -45,7 +46,7 @@ def is_end(event: ThreadEvent) -> bool:
     return event.data["type"] in ("RUN_FINISHED", "RUN_ERROR")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("P20EXPORT_TRIALS", "10"))))
 def test_every_event_once(seed: int, serve: Serve, captures: Path) -> None:
     """A reader through broken connections and a restart gets what an undisturbed one gets."""
 
