@@ -23,9 +23,6 @@ const (
 // append serves POST /threads/{thread}/events: events of a run that no upstream sends.
 func (s *Server) append(q *request) {
 	switch active := s.runs.Load(); {
-	case !s.settings.AllowAppend:
-		q.w.Header().Set("Allow", "GET, HEAD")
-		s.refuse(q, MethodNotAllowed, "this server does not let clients append events")
 	case !guard.MayAppend(q.Context()):
 		s.refuse(q, AppendRefused, "the token of the request does not have the scope append")
 	case active == nil:
@@ -82,9 +79,11 @@ func readBatch(b *runs.Batch, body []byte) error {
 		return fmt.Errorf("producer is not a string of 1 to %d bytes", maxProducer)
 	}
 	sequence, _ := o.Get("sequence")
-	if b.Sequence, err = strconv.ParseInt(string(sequence.Raw), 10, 64); err != nil || b.Sequence < 0 {
+	number, err := strconv.ParseUint(string(sequence.Raw), 10, 63)
+	if err != nil {
 		return errors.New("sequence is not a whole number from 0")
 	}
+	b.Sequence = int64(number)
 	request, given := o.Get("input")
 	switch {
 	case given != (b.Sequence == 0):

@@ -110,7 +110,7 @@ func TestAppendRefuses(t *testing.T) {
 	if _, err := log.Thread(t.Context(), store.Key{Thread: "t"}); err != store.ErrNoThread {
 		t.Errorf("the log has something of it: %v", err)
 	}
-	start(t, log, nil, serve.Settings{}).post("/threads/t/events", good).want(http.StatusMethodNotAllowed, "does not let clients append")
+	start(t, log, nil, serve.Settings{}).post("/threads/t/events", good).want(http.StatusMethodNotAllowed, "the methods of this path are GET, HEAD")
 }
 
 // The run of a producer and that of an agent exclude each other.
@@ -196,4 +196,59 @@ func TestAppendScope(t *testing.T) {
 	p.post("/threads/t/events", body, "Authorization", "Bearer "+token, "P20export-Scope", "append").want(http.StatusForbidden, "append_not_allowed")
 	p.post("/threads/t/events", body, "Authorization", "Bearer append"+token).want(http.StatusOK, "")
 	p.get("/threads/t/events?follow=false", "Authorization", "Bearer "+token).want(http.StatusOK, "RUN_STARTED")
+}
+
+// The run id of a request that the agent refused can be that of a run that is appended, which is
+// then the run of this id.
+func TestAppendAfterRefusal(t *testing.T) {
+	t.Parallel()
+	log, a := newMemory(t), newAgent(t)
+	p := start(t, log, a, serve.Settings{AllowAppend: true})
+	go func() { a.next().refuse(http.StatusTeapot, "no") }()
+	p.post("/agents/a", input("t", "r")).want(http.StatusTeapot, "")
+	p.post("/threads/t/events", batch("t", "r", 0, started("t", "r"))).want(http.StatusOK, "")
+	p.post("/agents/a", input("t", "r")).want(http.StatusConflict, "run_differs")
+	p.get("/streams/t/r").want(http.StatusOK, started("t", "r"))
+	p.post("/threads/t/runs/r/cancel", "").want(http.StatusOK, "")
+	p.post("/agents/a", input("t", "r")).want(http.StatusConflict, "run_differs")
+}
+
+// A request that waits for a run that is appended begins when that ends, in each way.
+func TestAppendQueued(t *testing.T) {
+	t.Parallel()
+	log, a := newMemory(t), newAgent(t)
+	p := start(t, log, a, serve.Settings{AllowAppend: true, Policy: serve.Queue})
+	for i, end := range []func(run string){
+		func(run string) {
+			p.post("/threads/t/events", batch("t", run, 1, finished("t", run))).want(http.StatusOK, "")
+		},
+		func(run string) { p.post("/threads/t/runs/"+run+"/cancel", "").want(http.StatusOK, "") },
+	} {
+		run, next := fmt.Sprint("r", i), fmt.Sprint("next", i)
+		p.post("/threads/t/events", batch("t", run, 0, started("t", run))).want(http.StatusOK, "")
+		answer := make(chan *answer, 1)
+		go func() { answer <- p.post("/agents/a", input("t", next)) }()
+		p.seen.until(t, "the request waits", func() bool { return p.seen.queued == 1 })
+		end(run)
+		c := a.next()
+		c.accept()
+		c.send(started("t", next), finished("t", next))
+		c.end()
+		(<-answer).text()
+	}
+}
+
+// A run that has ended takes no place, also if its producer goes on sending.
+func TestAppendPlaces(t *testing.T) {
+	t.Parallel()
+	p := appends(t, newMemory(t), serve.Settings{Limits: serve.Limits{Runs: 1}})
+	for _, thread := range []string{"t", "u", "v"} {
+		p.post("/threads/"+thread+"/events", batch(thread, "r", 0, started(thread, "r"))).want(http.StatusOK, "")
+		p.post("/threads/full/events", batch("full", "r", 0, started("full", "r"))).want(http.StatusServiceUnavailable, "too_many_runs")
+		p.post("/threads/"+thread+"/runs/r/cancel", "").want(http.StatusOK, "")
+		p.post("/threads/"+thread+"/events", batch(thread, "r", 1, step(1))).want(http.StatusConflict, "run_ended")
+		p.post("/threads/"+thread+"/events", batch(thread, "r", 0, started(thread, "other"))).want(http.StatusBadRequest, "")
+		p.post("/threads/"+thread+"/events", batch(thread, "r", 0, `{"type":"RUN_ERROR"}`)).want(http.StatusConflict, "run_differs")
+		p.post("/threads/"+thread+"/events", batch(thread, "none", 3, step(1))).want(http.StatusConflict, "sequence_gap")
+	}
 }

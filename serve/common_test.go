@@ -322,7 +322,6 @@ func step(n int) string { return fmt.Sprintf(`{"type":"CUSTOM","name":"step","va
 type observer struct {
 	mu       sync.Mutex
 	outcomes []serve.Outcome
-	began    int
 	queued   int
 	most     int // of queued
 	orphans  int
@@ -335,7 +334,6 @@ type observer struct {
 
 func (o *observer) lock() func() { o.mu.Lock(); return o.mu.Unlock }
 
-func (o *observer) RunBegan() { defer o.lock()(); o.began++ }
 func (o *observer) RunEnded(outcome serve.Outcome, _ time.Duration) {
 	defer o.lock()()
 	o.outcomes = append(o.outcomes, outcome)

@@ -26,7 +26,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 		got[path] = slices.Sorted(maps.Keys(operations))
 	}
 	want := map[string][]string{}
-	for _, r := range routes() {
+	for _, r := range (&Server{settings: Settings{AllowAppend: true}}).allRoutes() {
 		path, ids := "", []string{"{thread}", "{run}"}
 		if r.path[0] == "agents" {
 			ids[0] = "{agent}"

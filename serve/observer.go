@@ -9,8 +9,6 @@ import (
 // Observer receives events about runs and readers. Its methods are called concurrently and
 // must not block.
 type Observer interface {
-	// RunBegan is called when the request of a run is in the log.
-	RunBegan()
 	// RunEnded is called once for each run that began.
 	RunEnded(outcome Outcome, took time.Duration)
 	// RunsQueued is called when the number of requests that wait for their thread changes.
@@ -72,7 +70,6 @@ const (
 // silent is an Observer that does nothing.
 type silent struct{}
 
-func (silent) RunBegan()                       {}
 func (silent) RunEnded(Outcome, time.Duration) {}
 func (silent) RunsQueued(int)                  {}
 func (silent) Appended(int, time.Duration)     {}

@@ -113,8 +113,9 @@ func (s *Server) refuseWith(q *request, p problem) {
 	if p.Status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
 	}
-	h.Del("ETag")
-	h.Del("Cache-Control")
+	for _, name := range []string{"ETag", "Cache-Control", nextOffset, upToDate, cursorName, closedName} {
+		h.Del(name)
+	}
 	s.write(q, p.Status, "application/problem+json", p)
 }
 
@@ -226,7 +227,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{store.ErrDeleted, ThreadDeleted}, {store.ErrNoThread, UnknownThread}, {store.ErrKey, InvalidID}, {store.ErrClosed, Unavailable}, {store.ErrRewound, Unavailable},
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
-		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {errOffset, OffsetGone},
+		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {runs.ErrEvents, RunDiffers}, {errOffset, OffsetGone},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

@@ -29,12 +29,16 @@ type route struct {
 }
 
 // routes returns all routes.
-func routes() []route {
+func (s *Server) allRoutes() []route {
+	post := (*Server).append
+	if !s.settings.AllowAppend {
+		post = nil
+	}
 	return []route{
 		{[]string{"threads"}, (*Server).listThreads, nil},
 		{[]string{"threads", "", "runs"}, (*Server).listRuns, nil},
 		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
-		{[]string{"threads", "", "events"}, (*Server).events, (*Server).append},
+		{[]string{"threads", "", "events"}, (*Server).events, post},
 		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
 		{[]string{"threads", "", "ticket"}, nil, (*Server).ticket},
 		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},

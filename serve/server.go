@@ -43,7 +43,8 @@ func New(s Settings) (*Server, error) {
 	if err := s.normalize(); err != nil {
 		return nil, err
 	}
-	v := &Server{settings: s, routes: routes(), heavy: make(chan struct{}, maxHeavy)}
+	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy)}
+	v.routes = v.allRoutes()
 	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error
 	if v.guard, err = guard.New(s.Guard); err != nil {

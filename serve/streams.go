@@ -80,13 +80,11 @@ func (s *Server) readStream(q *request, source func() (attach.Source, error)) {
 	}
 	switch {
 	case q.Method == http.MethodHead:
-		query.options.After, query.options.Tail = attach.Cursor{}, true
+		query.live, query.options.After, query.options.Tail = "", attach.Cursor{}, true
 		s.batch(q, query)
 	case query.live == "sse":
 		q.w.Header().Set("Cache-Control", "no-cache, no-store")
-		ctx, cancel := context.WithTimeout(q.Context(), 3*s.settings.PollTime)
-		defer cancel()
-		s.stream(q, response{view: Streams, texts: query.events(ctx, s.hub.Batches(ctx, q.key(), query.options)), wait: true, endless: true}, since)
+		s.stream(q, response{view: Streams, texts: s.streamEvents(q, query), wait: true, endless: true}, since)
 	default:
 		s.batch(q, query)
 	}
@@ -140,18 +138,23 @@ func offsetError(err error) error {
 
 // batch answers with a batch. A long poll waits until there is one with events.
 func (s *Server) batch(q *request, query streamQuery) {
-	ctx, cancel := context.WithTimeout(q.Context(), s.settings.PollTime)
+	ctx, cancel := context.WithCancel(q.Context())
 	defer cancel()
+	var over *time.Timer // when the poll has waited for long enough
 	var last attach.Batch
 	for b, err := range s.hub.Batches(ctx, q.key(), query.options) {
 		switch {
-		case errors.Is(err, context.DeadlineExceeded) && last.UpToDate:
+		case err != nil && over != nil && ctx.Err() != nil && q.Context().Err() == nil:
 		case err != nil:
 			s.fail(q, offsetError(err))
 			return
 		default:
 			last = b
 			if query.live != "" && len(b.Events) == 0 && !b.Closed {
+				if over == nil {
+					over = time.AfterFunc(s.settings.PollTime, cancel)
+					defer over.Stop()
+				}
 				continue
 			}
 		}
@@ -170,8 +173,13 @@ func (s *Server) sendBatch(q *request, query streamQuery, b attach.Batch) {
 	if b.Closed {
 		h.Set(closedName, "true")
 	}
-	head := q.Method == http.MethodHead
-	if query.live != "" && !head {
+	if q.Method == http.MethodHead { // whose length is that of no GET
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		q.w.WriteHeader(http.StatusOK)
+		return
+	}
+	if query.live != "" {
 		h.Set(cursorName, query.nextCursor())
 		if len(b.Events) == 0 {
 			h.Set("Cache-Control", "no-store")
@@ -179,7 +187,7 @@ func (s *Server) sendBatch(q *request, query streamQuery, b attach.Batch) {
 			return
 		}
 	}
-	if !head && !query.options.Tail {
+	if !query.options.Tail {
 		tag := fmt.Sprintf(`"%s:%s:%t"`, formatOffset(query.options.After), formatOffset(b.Next), b.Closed)
 		h.Set("ETag", tag)
 		h.Set("Cache-Control", "private, no-cache") // a cache asks each time, with the tag
@@ -223,14 +231,19 @@ func appendArray(b []byte, values [][]byte, prefix string) []byte {
 	return append(b, ']')
 }
 
-// events returns batches as server-sent events. ctx ends them as if they were complete.
-func (query *streamQuery) events(ctx context.Context, batches iter.Seq2[attach.Batch, error]) iter.Seq2[[]byte, error] {
+// streamEvents returns the batches of a stream as server-sent events, for some time.
+func (s *Server) streamEvents(q *request, query streamQuery) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		ctx, cancel := context.WithCancel(q.Context())
+		defer cancel()
 		first := true
-		for b, err := range batches {
+		for b, err := range s.hub.Batches(ctx, q.key(), query.options) {
+			if first && err == nil {
+				defer time.AfterFunc(3*s.settings.PollTime, cancel).Stop()
+			}
 			var text []byte
 			switch {
-			case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+			case err != nil && ctx.Err() != nil:
 				return
 			case err == nil && len(b.Events) > 0:
 				text = append(appendArray([]byte("event: data\n"), b.Events, "data:"), "\n\n"...)

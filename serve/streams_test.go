@@ -155,6 +155,37 @@ func TestStreamsLive(t *testing.T) {
 	}
 }
 
+// The stream of a run is closed while the response with another run goes on, and readers of one
+// never get events of the other.
+func TestStreamsOfOneResponse(t *testing.T) {
+	t.Parallel()
+	log := newMemory(t)
+	first := []string{started("t", "r"), finished("t", "r")}
+	second := []string{started("t", "s"), step(1)}
+	appendTo(t, log, "t", "proxy:1", "input {}", "event "+first[0], "event "+first[1], "event "+second[0], "event "+second[1])
+	p := start(t, log, nil, serve.Settings{PollTime: 10 * time.Millisecond})
+	closed := func(path, live string, want string, events ...string) {
+		t.Helper()
+		d := &durable{p: p, path: path, offset: "now"}
+		got, header := d.next(live)
+		same(t, got, events)
+		same(t, header.Get("Stream-Closed"), want)
+	}
+	whole := &durable{p: p, path: "/streams/t", offset: "-1"}
+	whole.next("")
+	for _, offset := range []string{whole.offset, p.do(http.MethodHead, "/streams/t/r", "").header.Get("Stream-Next-Offset")} {
+		got, header := (&durable{p: p, path: "/streams/t/r", offset: offset}).next("long-poll")
+		same(t, got, nil)
+		same(t, header.Get("Stream-Closed"), "true")
+	}
+	closed("/streams/t/r", "", "true")
+	closed("/streams/t/r", "long-poll", "true")
+	closed("/streams/t/s", "long-poll", "")
+	same(t, p.do(http.MethodHead, "/streams/t/s", "").header.Get("Stream-Closed"), "")
+	got, _ := (&durable{p: p, path: "/streams/t/s", offset: "-1"}).next("")
+	same(t, got, second)
+}
+
 // A reader whose event the log has lost begins again.
 func TestStreamsRewound(t *testing.T) {
 	t.Parallel()

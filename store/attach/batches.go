@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -112,27 +113,57 @@ func (b *batcher) read(tail bool, yield func(Batch, error) bool) error {
 
 // place finds the place of the reader in the source.
 func (b *batcher) place(tail bool) error {
-	if tail {
-		if b.position = b.source.Last; b.position == 0 {
-			b.position = b.feed.tail()
+	switch {
+	case tail:
+		if err := b.placeAtTail(); err != nil {
+			return err
 		}
-	}
-	if b.position == 0 {
+	case b.source.Last > 0 && b.position >= b.source.Last:
+		b.closed = true
+		return nil
+	case b.position < b.source.From:
 		b.position = max(b.source.From-1, 0)
 		return nil
 	}
-	p, _, err := b.feed.page(b.ctx, b.position-1)
-	defer p.part.drop()
-	if err != nil || len(p.entries) == 0 {
-		return err
+	// What is before the place tells whether the run has ended. At the end, that is an event, if
+	// there is one near.
+	for n := 0; b.position > 0; n++ {
+		p, _, err := b.feed.page(b.ctx, b.position-1)
+		p.part.drop() // the entry is used at once
+		if err != nil || len(p.entries) == 0 {
+			return err
+		}
+		e := &p.entries[0]
+		if e.stream == b.source.Stream {
+			b.run, b.closed = max(b.run, e.run), b.closed || e.kind != kindOther
+		}
+		if b.next = (Cursor{Position: b.position, Check: e.check}); !tail || e.end > p.start || n == nearEvents {
+			break
+		}
+		b.position--
 	}
-	e := &p.entries[0]
-	b.next = Cursor{Position: b.position, Check: e.check}
-	if e.stream == b.source.Stream {
-		b.run, b.closed = e.run, e.kind != kindOther
+	return nil
+}
+
+// nearEvents is how many entries without text are passed over to find the last event.
+const nearEvents = 3
+
+// placeAtTail finds the last entry of the source.
+func (b *batcher) placeAtTail() error {
+	if b.source.Stream != "" && b.source.Last == 0 {
+		s, err := b.hub.log.Stream(b.ctx, b.key, b.source.Stream)
+		if err != nil {
+			return err
+		}
+		if s.Ended { // since the source was looked up
+			b.source.Last = s.Last
+		}
 	}
-	b.closed = b.closed || tail && b.source.Last > 0
-	b.position = max(b.position, b.source.From-1)
+	if b.position = b.source.Last; b.position > 0 {
+		b.closed = true
+	} else {
+		b.position = b.feed.tail()
+	}
 	return nil
 }
 
@@ -207,7 +238,8 @@ func (b *batcher) add(p page) {
 
 // valueOf returns the data of an event as a JSON value. Nearly all are known to be one.
 func valueOf(data []byte, known bool) []byte {
-	if known || jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true)) {
+	// In JSON, an escape can be half a surrogate pair.
+	if known || utf8.Valid(data) && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return data
 	}
 	text, _ := jsontext.AppendQuote(nil, data) // which replaces invalid UTF-8

@@ -41,6 +41,7 @@ type Appended struct {
 // Errors of Append.
 var (
 	ErrProducer = errors.New("another producer appends the run")
+	ErrEvents   = errors.New("the log has other events in the place of these")
 	errTaken    = errors.New("the thread is taken for a moment")
 )
 
@@ -65,18 +66,19 @@ func appendStreams(runID string) string { return appendPrefix + digest(runID) + 
 // Append appends what the log does not have yet of a batch, and returns what it has then. The
 // same batch can be sent again at any time.
 //
-// The error is a *GapError, ErrProducer, ErrDifferent if the log has other events or another
-// request, ErrRunEnded if it has the end of the run and not all of the batch, a *BusyError if
+// The error is a *GapError, ErrProducer, ErrEvents, ErrDifferent if the log has another request, ErrRunEnded if it has the end of the run and not all of the batch, a *BusyError if
 // another run of the thread is active, ErrDraining, ErrRuns, ErrThreads, that of ctx, or that
 // of the log.
 func (r *Runs) Append(ctx context.Context, b Batch) (Appended, error) {
 	x := appending{runs: r, batch: b, stream: appendStreams(b.RunID) + digest(b.Producer)}
-	if err := r.hear(ctx, b.Key, x.stream); err != nil {
-		return Appended{}, err
+	first, err := r.hear(ctx, b.Key, x.stream)
+	var result Appended
+	if err == nil {
+		result, err = x.retry(ctx)
 	}
-	result, err := x.retry(ctx)
-	if err != nil && !x.exists || err == nil && result.End != store.Open {
+	if x.ended || err != nil && first && !x.exists {
 		r.forget(b.Key, x.stream)
+		r.wake(b.Key)
 	}
 	return result, err
 }
@@ -87,6 +89,7 @@ type appending struct {
 	batch  Batch
 	stream string
 	exists bool // the log has the stream
+	ended  bool // and its end
 }
 
 // retry tries until nobody else uses the thread.
@@ -134,7 +137,7 @@ func (x *appending) try(ctx context.Context) (Appended, error) {
 	case s.ID != x.stream:
 		return Appended{}, ErrProducer
 	}
-	x.exists = true
+	x.exists, x.ended = true, s.Ended
 	old, err := x.compare(ctx, s)
 	if err != nil {
 		return Appended{}, err
@@ -216,7 +219,7 @@ func (x *appending) append(ctx context.Context, after, old int64, input []byte, 
 		}
 		return Appended{}, err
 	}
-	x.exists = true
+	x.exists, x.ended = true, ends
 	r.settings.Observer.Appended(len(entries), time.Since(began))
 	result := Appended{old + int64(len(events)), store.Open}
 	var err error
@@ -249,7 +252,7 @@ func (x *appending) compare(ctx context.Context, s store.Stream) (number int64, 
 			return 0, ErrDifferent
 		case e.Kind == store.Event:
 			if i := number - b.Sequence; i >= 0 && i < int64(len(b.Events)) && !bytes.Equal(e.Data, b.Events[i]) {
-				return 0, ErrDifferent
+				return 0, ErrEvents
 			}
 			number++
 		}

@@ -222,7 +222,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	x := r.newRun(q)
-	var taken bool
+	var taken, free bool
 	var leave func()
 	defer func() {
 		if x.began {
@@ -236,7 +236,9 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		x.answered(err) // to who has found it meanwhile
 		if taken {
 			r.leases.Release(x.lease)
-			r.wake(q.Key)
+			if free { // otherwise who waits would only look again
+				r.wake(q.Key)
+			}
 		}
 		r.unreserve(q.Key.Tenant)
 	}()
@@ -244,7 +246,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 		return nil, err
 	}
 	// Another process may have run the request, or may have left a run.
-	if free, err := r.free(ctx, q.Key); err != nil || !free {
+	if free, err = r.free(ctx, q.Key); err != nil || !free {
 		return nil, err
 	}
 	last, err := find(ctx, r.log, q.Key, q.RunID, q.Body)
@@ -278,7 +280,6 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	r.settings.Observer.Appended(1, time.Since(began))
 	x.first = stream.Parts()[0].Last
 	x.began = true
-	r.settings.Observer.RunBegan()
 	r.wake(q.Key)
 	go x.work(q)
 	return &Attachment{Stream: x.stream, First: x.first, Known: true, Started: true, run: x, leave: leave}, nil

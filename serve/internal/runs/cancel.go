@@ -53,6 +53,7 @@ func (r *Runs) Cancel(ctx context.Context, key store.Key, runID string) error {
 		x.cancel(ErrCancelled)
 	}
 	err = Cancel(ctx, r.log, key, runID)
+	r.wake(key) // who waits for a run that is appended
 	if waited && (errors.Is(err, ErrNoRun) || errors.Is(err, ErrRunEnded)) {
 		return nil // an earlier attempt may have ended
 	}

@@ -42,7 +42,10 @@ func (r *Runs) sweep(ctx context.Context) error {
 			return err
 		}
 		if isAppended(s.ID) {
-			open[presenceName(s.Key, s.ID)] = true
+			name := presenceName(s.Key, s.ID)
+			if open[name] = true; r.isPresent(name) {
+				continue
+			}
 		}
 		if n := len(keys); (n == 0 || keys[n-1] != s.Key) && r.current(s.Key) == nil {
 			keys = append(keys, s.Key)

@@ -16,16 +16,16 @@ type producer struct {
 	leave func()
 }
 
-// hear notes that the producer of a stream is alive. The error is ErrDraining, ErrRuns, or that
-// of ctx.
-func (r *Runs) hear(ctx context.Context, key store.Key, stream string) error {
+// hear notes that the producer of a stream is alive, and reports whether that was not known. The
+// error is ErrDraining, ErrRuns, or that of ctx.
+func (r *Runs) hear(ctx context.Context, key store.Key, stream string) (first bool, err error) {
 	name, most := presenceName(key, stream), r.settings.AppendTimeout
 	r.mu.Lock()
 	p := r.producers[name]
 	if p == nil {
 		if err := r.room(key.Tenant); err != nil {
 			r.mu.Unlock()
-			return err
+			return false, err
 		}
 		p = &producer{timer: time.AfterFunc(most, func() { r.silence(key, stream) })}
 		r.producers[name] = p
@@ -33,7 +33,7 @@ func (r *Runs) hear(ctx context.Context, key store.Key, stream string) error {
 	p.until = time.Now().Add(most)
 	delete(r.silent, name)
 	present, leave := r.arrival(name)
-	if p.leave == nil {
+	if first = p.leave == nil; first {
 		p.leave = leave
 	} else {
 		defer leave()
@@ -41,9 +41,9 @@ func (r *Runs) hear(ctx context.Context, key store.Key, stream string) error {
 	r.mu.Unlock()
 	select {
 	case <-present.tried:
-		return nil
+		return first, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return first, context.Cause(ctx)
 	}
 }
 

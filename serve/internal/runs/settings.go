@@ -95,7 +95,6 @@ func (l *Limits) normalize() error {
 // Observer receives events about runs. Its methods are called concurrently and must not
 // block.
 type Observer interface {
-	RunBegan()
 	RunEnded(outcome Outcome, took time.Duration)
 	RunsQueued(delta int)
 	Appended(entries int, took time.Duration)

@@ -15,25 +15,28 @@ func Source(ctx context.Context, log store.Log, key store.Key, runID string) (at
 	if err != nil {
 		return attach.Source{}, err
 	}
-	if a.number > 0 {
-		source := attach.Source{Stream: a.ID, From: a.First}
-		if a.Ended {
-			source.Last = a.Last
-		}
-		return source, nil
-	}
 	var last store.Run
+	several := false
 	for run, err := range log.Runs(ctx, store.RunQuery{Tenant: &key.Tenant, Thread: &key.Thread, ID: &runID}) {
 		if err != nil {
 			return attach.Source{}, err
 		}
-		last = run
-	}
-	if last.Stream == "" {
-		return attach.Source{}, ErrNoRun
+		if a.number == 0 || run.Stream == a.ID {
+			several = last.Stream == run.Stream
+			last = run
+		}
 	}
 	source := attach.Source{Stream: last.Stream, From: last.Start}
-	if last.End != store.Open {
+	switch {
+	case a.number == 0 && last.Stream == "":
+		return attach.Source{}, ErrNoRun
+	case a.number > 0 && !several: // also what precedes RUN_STARTED
+		source.Stream, source.From = a.ID, a.First
+	}
+	switch {
+	case last.Stream == "" && a.Ended:
+		source.Last = a.Last
+	case last.Stream != "" && last.End != store.Open:
 		source.Last = last.Last
 	}
 	return source, nil

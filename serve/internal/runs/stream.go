@@ -82,11 +82,18 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string, body 
 			low = middle
 		}
 	}
-	if last.number == 0 {
-		return findAppended(ctx, log, key, runID)
+	if last.number > 0 {
+		last.ID = streamID(runID, last.number)
+		if err := last.read(ctx, log, key, body); err != nil {
+			return attempt{}, err
+		}
 	}
-	last.ID = streamID(runID, last.number)
-	return last, last.read(ctx, log, key, body)
+	if last.over() {
+		if a, err := findAppended(ctx, log, key, runID); err != nil || a.number > 0 {
+			return a, err
+		}
+	}
+	return last, nil
 }
 
 // findAppended returns the run of an id that a producer appends, which is never that of a
@@ -206,11 +213,14 @@ func hasBegun(ctx context.Context, log store.Log, key store.Key, s store.Stream)
 // openStreams returns the streams of this package in a thread that have not ended. There is
 // at most one, unless a process lost its lease.
 func openStreams(ctx context.Context, log store.Log, key store.Key) (open []store.Stream, err error) {
-	for s, err := range log.Streams(ctx, store.StreamQuery{Tenant: &key.Tenant, Thread: &key.Thread, Prefix: prefix, Open: true}) {
+	// Without the prefix, the log has an index for this.
+	for s, err := range log.Streams(ctx, store.StreamQuery{Tenant: &key.Tenant, Thread: &key.Thread, Open: true}) {
 		if err != nil {
 			return nil, err
 		}
-		open = append(open, s)
+		if strings.HasPrefix(s.ID, prefix) {
+			open = append(open, s)
+		}
 	}
 	return open, nil
 }

@@ -17,15 +17,15 @@ type Serve struct {
 	// Exchanges counts the requests to agents.
 	Exchanges *Recording
 
-	runs           *prometheus.CounterVec
-	runTime        prometheus.Histogram
-	active, queued prometheus.Gauge
-	entries        prometheus.Counter
-	appendTime     prometheus.Histogram
-	appendErrors   prometheus.Counter
-	orphans        prometheus.Counter
-	rewound        prometheus.Counter
-	failing        atomic.Pointer[appendFailure] // nil if the last append succeeded
+	runs         *prometheus.CounterVec
+	runTime      prometheus.Histogram
+	queued       prometheus.Gauge
+	entries      prometheus.Counter
+	appendTime   prometheus.Histogram
+	appendErrors prometheus.Counter
+	orphans      prometheus.Counter
+	rewound      prometheus.Counter
+	failing      atomic.Pointer[appendFailure] // nil if the last append succeeded
 
 	readers  *prometheus.GaugeVec
 	joinTime *prometheus.HistogramVec
@@ -68,7 +68,6 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		Monitor: m, Exchanges: newRecording(m.registry),
 		runs:         newCounterVec("p20export_serve_runs_total", "Requests of runs that were accepted and have ended, by outcome.", "outcome"),
 		runTime:      newHistogram("p20export_serve_run_seconds", "Time from accepting the request of a run until its end is in the log.", runBuckets),
-		active:       newGauge("p20export_serve_runs_active", "Runs that this process executes."),
 		queued:       newGauge("p20export_serve_runs_queued", "Requests that wait for the active run of their thread."),
 		entries:      newCounter("p20export_serve_entries_total", "Entries of runs appended to the log."),
 		appendTime:   newHistogram("p20export_serve_append_seconds", "Time of an append to the log, until the entries are durable.", appendBuckets),
@@ -82,8 +81,12 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		dropped:      newCounter("p20export_serve_readers_dropped_total", "Readers that were disconnected because they did not read."),
 		refused:      newCounterVec("p20export_serve_refused_total", "Requests that were refused, by the code of the answer.", "code"),
 	}
-	m.registry.MustRegister(s.runs, s.runTime, s.active, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans, s.rewound,
+	m.registry.MustRegister(s.runs, s.runTime, s.queued, s.entries, s.appendTime, s.appendErrors, s.orphans, s.rewound,
 		s.readers, s.joinTime, s.delivery, s.sent, s.dropped, s.refused,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "p20export_serve_runs_active",
+			Help: "Runs that this process executes, or of whose producers it hears.",
+		}, func() float64 { return float64(stats().Runs) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "p20export_serve_reader_bytes",
 			Help: "Memory for what readers receive.",
@@ -91,12 +94,8 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 	return s
 }
 
-// RunBegan implements serve.Observer.
-func (s *Serve) RunBegan() { s.active.Inc() }
-
 // RunEnded implements serve.Observer.
 func (s *Serve) RunEnded(outcome serve.Outcome, took time.Duration) {
-	s.active.Dec()
 	s.runs.WithLabelValues(string(outcome)).Inc()
 	s.runTime.Observe(took.Seconds())
 }
