@@ -6,6 +6,7 @@
 //	p20export-VERSION-py3-none-TAG.whl       the program and a Python module, for pip
 //	p20export-VERSION.tar.gz                 the Python module without the program, for pip
 //	p20export-VERSION.tgz and others         the program, for npm
+//	p20export-client-VERSION.tgz             @p20export/client, for npm
 //	p20export-vectors_VERSION.tar.zst, .whl  the vectors, their runner and the reference
 //	p20export_VERSION.intoto.jsonl           how the files were built (SLSA provenance v1)
 //	SHA256SUMS                               the digests of all files; written last
