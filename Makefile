@@ -83,8 +83,8 @@ CLIENTS_PYTHON_VENV = $(VENV) clients/python/requirements.txt -- $(INSTALL_VENV)
 PACKAGES_VENV = $(VENV) packaging/requirements.txt -- $(INSTALL_VENV)
 .PHONY: packages
 packages: $(PUBLISHED) ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
-	@venv=$$($(PACKAGES_VENV)); client=$$($(CLIENTS_PYTHON_VENV)); \
-	export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENTS_PYTHON=$$client/venv; \
+	@venv=$$($(PACKAGES_VENV)); client=$$($(CLIENTS_PYTHON_VENV)); newest=$$($(TS_NEWEST)); \
+	export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENTS_PYTHON=$$client/venv P20EXPORT_TYPESCRIPT=$$newest; \
 	$(GOTEST) -tags dist ./packaging
 
 .PHONY: reproducible
@@ -135,6 +135,8 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(COPILOTKIT) >/dev/null
 	@$(DURABLE) >/dev/null
 	@$(DURABLE_VENV) >/dev/null
+	@$(TS_NEWEST) >/dev/null
+	@$(TS_ASSISTANT_UI) >/dev/null
 	@$(CLIENTS_COPILOTKIT) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(CLIENTS_PYTHON_VENV) >/dev/null

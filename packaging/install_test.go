@@ -52,7 +52,7 @@ func index(t *testing.T) *httptest.Server {
 			fmt.Fprintf(w, "<a href=\"/files/%s\">%[1]s</a>\n", filepath.Base(f))
 		}
 	})
-	packages := map[string]string{"/p20export": "p20export-" + version + ".tgz"}
+	packages := map[string]string{"/p20export": "p20export-" + version + ".tgz", "/@p20export/client": "p20export-client-" + version + ".tgz"}
 	for _, system := range []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64", "win32-arm64"} {
 		packages["/@p20export/"+system] = "p20export-" + system + "-" + version + ".tgz"
 	}
@@ -84,7 +84,13 @@ func recorded(t *testing.T) string {
 	if err := os.Chmod(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "replay", "../discovery/captures/adk", "--listen", "127.0.0.1:0", "--match", "input", "--speed", "0", "--ids", "request", "--log-format", "json")
+	return listening(t, bin, "replay", "../discovery/captures/adk", "--match", "input", "--speed", "0", "--ids", "request")
+}
+
+// listening starts a server of the program, which ends with the test, and returns its URL.
+func listening(t *testing.T, bin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(bin, append(args, "--listen", "127.0.0.1:0", "--log-format", "json")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +107,7 @@ func recorded(t *testing.T) string {
 			return "http://" + line.Address
 		}
 	}
-	t.Fatal("replay does not listen")
+	t.Fatalf("%s %s does not listen", bin, args[0])
 	return ""
 }
 

@@ -22,7 +22,7 @@ var lanes = []lane{
 	{name: "static", does: "format, modules, vet, staticcheck, a build for 32-bit Windows"},
 	{name: "postgres", does: "the log in a real PostgreSQL, serve behind a real nginx", tools: []string{"cc", "postgres", "nginx", "openssl"}},
 	{name: "judge", does: "Assay's own verifier on the same bundles", tools: []string{"cc", "cargo", "python3"}},
-	{name: "packages", does: "everything that is published, installed from indexes on this machine, and built twice", tools: []string{"curl", "dpkg-deb", "rpm", "cpio", "python3", "node", "npm"}},
+	{name: "packages", does: "everything that is published, installed from indexes on this machine, and built twice", tools: []string{"curl", "dpkg-deb", "rpm", "cpio", "python3", "node", "npm", "chromium"}},
 	{name: "clients-python", does: "the Python package: its commands, its types, its fixtures, and its reader through broken connections", tools: []string{"openssl", "python3"}},
 	{name: "client", does: "AG-UI's reference client on the same streams", tools: []string{"node", "npm"}},
 	{name: "live", does: "every scenario from the real ADK middleware", tools: []string{"python3"}},
