@@ -3,6 +3,7 @@
 package packaging_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -107,33 +108,45 @@ func (p project) program(t *testing.T) string {
 	return found[0]
 }
 
-// example returns the example of the page of the package that contains a text.
-func example(t *testing.T, text string) string {
-	t.Helper()
-	page := entries(t, published("p20export-client-%s.tgz", version))["package/README.md"].data
-	var found []string
-	for _, block := range regexp.MustCompile("(?ms)^```js\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
+// examples returns the blocks of a page in a language that contain a text.
+func examples(page []byte, language, text string) (found []string) {
+	for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
 		if strings.Contains(block[1], text) {
 			found = append(found, block[1])
 		}
 	}
+	return found
+}
+
+// example returns the example of the page of the package that contains a text.
+func example(t *testing.T, text string) string {
+	t.Helper()
+	found := examples(entries(t, published("p20export-client-%s.tgz", version))["package/README.md"].data, "js", text)
 	if len(found) != 1 {
 		t.Fatalf("%d examples have %s", len(found), text)
 	}
 	return found[0]
 }
 
-// In a project with ES modules, the first example is valid TypeScript in strict mode, and chats
-// with an agent behind serve.
+// In a project with ES modules, the first example and those of the page for new users are valid
+// TypeScript in strict mode, and get the answer from an agent behind serve, or from a recording.
 func TestNpmClientTypeScript(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	agent := listening(t, p.program(t), "replay", filepath.Join(p.dir, "captures"), "--speed", "0", "--ids", "request")
 	serve := listening(t, p.program(t), "serve", "--store", "sqlite:"+filepath.Join(p.dir, "events.db"), "--upstream", "guide="+agent)
-	testkit.Write(t, filepath.Join(p.dir, "chat.ts"), strings.ReplaceAll(example(t, "agent.connectAgent"), "http://127.0.0.1:8080", serve))
-	output(t, p.run(t, "tsc", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", "chat.ts"))
-	if got := output(t, command(t, p.dir, "node", "chat.js")); got != "The capital of France is Paris.\n" {
-		t.Error(got)
+	start := examples(testkit.Read(t, "../docs/start/typescript.md"), "ts", "")
+	if len(start) != 2 {
+		t.Fatalf("docs/start/typescript.md has %d examples", len(start))
+	}
+	for i, text := range append(start, example(t, "agent.connectAgent")) {
+		name := fmt.Sprintf("example%d", i)
+		text = strings.NewReplacer("http://127.0.0.1:8080", serve, "captures/one", "captures/one-turn", "thread-1", name).Replace(text)
+		testkit.Write(t, filepath.Join(p.dir, name+".ts"), text)
+		output(t, p.run(t, "tsc", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", name+".ts"))
+		if got := output(t, command(t, p.dir, "node", name+".js")); got != "The capital of France is Paris.\n" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 
