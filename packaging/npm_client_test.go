@@ -3,7 +3,6 @@
 package packaging_test
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -87,8 +86,11 @@ func newProject(t *testing.T, files map[string]string) project {
 	for name, text := range files {
 		testkit.Write(t, filepath.Join(p.dir, name), text)
 	}
-	output(t, command(t, p.dir, "npm", "install", "--no-save", "--registry", server.URL, "@p20export/client"))
+	// To choose a version of a peer, npm would ask the registry, which does not have it. The one
+	// that is installed fits, or npm ls fails.
+	output(t, command(t, p.dir, "npm", "install", "--legacy-peer-deps", "--registry", server.URL, "@p20export/client"))
 	server.Close() // nothing else is downloaded
+	contains(t, output(t, command(t, p.dir, "npm", "ls", "@ag-ui/client")), "@p20export/client@"+version, "@ag-ui/client@1.0.0 deduped")
 	return p
 }
 
@@ -133,17 +135,21 @@ func example(t *testing.T, text string) string {
 func TestNpmClientTypeScript(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
-	agent := listening(t, p.program(t), "replay", filepath.Join(p.dir, "captures"), "--speed", "0", "--ids", "request")
+	agent := listening(t, p.program(t), "replay", filepath.Join(p.dir, "captures"), "--match", "input", "--speed", "0", "--ids", "request")
 	serve := listening(t, p.program(t), "serve", "--store", "sqlite:"+filepath.Join(p.dir, "events.db"), "--upstream", "guide="+agent)
 	start := examples(testkit.Read(t, "../docs/start/typescript.md"), "ts", "")
 	if len(start) != 2 {
 		t.Fatalf("docs/start/typescript.md has %d examples", len(start))
 	}
+	compile := []string{"--strict", "--module", "nodenext", "--target", "es2022", "--types", "node"}
+	names := []string{"first", "second", "third"}
 	for i, text := range append(start, example(t, "agent.connectAgent")) {
-		name := fmt.Sprintf("example%d", i)
-		text = strings.NewReplacer("http://127.0.0.1:8080", serve, "captures/one", "captures/one-turn", "thread-1", name).Replace(text)
-		testkit.Write(t, filepath.Join(p.dir, name+".ts"), text)
-		output(t, p.run(t, "tsc", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", name+".ts"))
+		text = strings.NewReplacer("http://127.0.0.1:8080", serve, "captures/one", "captures/one-turn", "thread-1", names[i]).Replace(text)
+		testkit.Write(t, filepath.Join(p.dir, names[i]+".ts"), text)
+		compile = append(compile, names[i]+".ts")
+	}
+	output(t, p.run(t, "tsc", compile...))
+	for _, name := range names {
 		if got := output(t, command(t, p.dir, "node", name+".js")); got != "The capital of France is Paris.\n" {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -157,10 +163,10 @@ func TestNpmClientCommonJS(t *testing.T) {
 	text := example(t, `require("node:test")`)
 	const imported = `await import("@p20export/client/testing")`
 	p := newProject(t, map[string]string{
-		"package.json":     `{"private": true}`,
 		"agent.test.js":    text,
 		"required.test.js": strings.ReplaceAll(text, imported, `require("@p20export/client/testing")`),
 	})
+	output(t, command(t, p.dir, "npm", "pkg", "delete", "type"))
 	test := func(file string, env ...string) *exec.Cmd {
 		cmd := command(t, p.dir, "node", "--test", file)
 		cmd.Env = append(cmd.Env, env...)
