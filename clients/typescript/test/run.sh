@@ -14,12 +14,12 @@ types() { # the types as users see them, with both ways to find packages
 }
 
 use "$assistant_ui"
-committed=$(mktemp -d)
-trap 'rm -rf "$committed"' EXIT
-cp -R src/. "$committed"
-find src -name '*.d.ts' ! -name copilotkit.d.ts -delete # tsc would read them instead of the sources
-node_modules/.bin/tsc -p . || { cp -R "$committed/." src; exit 1; }
-diff -r "$committed" src || { echo "run.sh: the declarations in src were out of date, and have been generated again" >&2; exit 1; }
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+cp -R package.json tsconfig.json src "$generated" && ln -s "$assistant_ui/node_modules" "$generated"
+find "$generated/src" -name '*.d.ts' ! -name copilotkit.d.ts -delete # tsc would read them instead of the sources
+node_modules/.bin/tsc -p "$generated"
+diff -r src "$generated/src" || { echo "run.sh: the declarations in src are out of date; run make clients-typescript-types" >&2; exit 1; }
 types --skipLibCheck test/types/*.ts # assistant-ui's own types need it
 node --test test/events.test.js test/agent.test.js test/trials.test.js test/assistant-ui.test.js
 
