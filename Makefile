@@ -283,7 +283,7 @@ COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit
 .PHONY: clients-copilotkit
 clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRIALS (100) trials with kills, and with its chat in a real Chromium; TRIALS_SEED=1 repeats trials
 	@modules=$$($(CLIENTS_COPILOTKIT)); chromium=$$(discovery/report/chromium.sh); \
-	rm -rf $(BUILD)/clients-copilotkit && mkdir -p $(BUILD)/clients-copilotkit && cp -R clients/typescript $(BUILD)/clients-copilotkit && ln -s $$modules/node_modules $(BUILD)/clients-copilotkit; \
+	rm -rf $(BUILD)/clients-copilotkit && mkdir -p $(BUILD)/clients-copilotkit && tar -C clients -c --exclude=node_modules --exclude='project-*' typescript | tar -C $(BUILD)/clients-copilotkit -x && ln -s $$modules/node_modules $(BUILD)/clients-copilotkit; \
 	(cd $(COPILOTKIT_TESTS) && rm ../../src/*.d.ts && $$modules/node_modules/.bin/tsc -p . && for made in ../../src/*.d.ts; do diff $(CURDIR)/$(TS)/src/$$(basename $$made) $$made || { echo "make: run make clients-typescript-types" >&2; exit 1; }; done); \
 	(cd $(COPILOTKIT_TESTS) && PATH=$$modules/node_modules/.bin:$$PATH npm run --silent build); \
 	node $(COPILOTKIT_TESTS)/trials.js $(CURDIR)/$(BIN) $(TRIALS) $(TRIALS_SEED); \
