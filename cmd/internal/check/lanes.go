@@ -23,6 +23,8 @@ var lanes = []lane{
 	{name: "postgres", does: "the log in a real PostgreSQL, serve behind a real nginx", tools: []string{"cc", "postgres", "nginx", "openssl"}},
 	{name: "judge", does: "Assay's own verifier on the same bundles", tools: []string{"cc", "cargo", "python3"}},
 	{name: "packages", does: "everything that is published, installed from indexes on this machine, and built twice", tools: []string{"curl", "dpkg-deb", "rpm", "cpio", "python3", "node", "npm", "chromium"}},
+	{name: "clients-copilotkit", does: "ThreadRunner with CopilotKit's runtime while programs are killed, and with its chat in Chromium, on both logs", tools: []string{"node", "npm", "chromium", "postgres"}},
+	{name: "clients-typescript", does: "the npm client: its types, its readers through broken connections, a page in Chromium, and the examples of its page", tools: []string{"node", "npm", "chromium"}},
 	{name: "clients-python", does: "the Python package: its commands, its types, its fixtures, and its reader through broken connections", tools: []string{"openssl", "python3"}},
 	{name: "client", does: "AG-UI's reference client on the same streams", tools: []string{"node", "npm"}},
 	{name: "live", does: "every scenario from the real ADK middleware", tools: []string{"python3"}},
