@@ -35,7 +35,7 @@ function held(runner, threadId, runId) {
 export async function silence(program, directory) {
   const [token, tokens] = ["0123456789abcdef", join(directory, "tokens")];
   writeFileSync(tokens, `default sha256:${createHash("sha256").update(token).digest("hex")} append\n`, { mode: 0o600 });
-  const serve = new Serve(program, join(directory, "silence.db"), "--append-timeout", "12s", "--token-file", tokens);
+  const serve = new Serve(program, join(directory, "silence.db"), "--append-timeout", "16s", "--token-file", tokens);
   serve.headers = { Authorization: `Bearer ${token}` };
   await serve.during(async () => {
     const proxy = new Proxy(serve.url, () => 0.5); // without faults

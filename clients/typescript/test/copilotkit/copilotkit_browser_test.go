@@ -101,7 +101,7 @@ func startChat(t *testing.T, store string) *chat {
 	c := &chat{T: t, browser: launch(t), thread: "a/b ü"}
 	c.serve = process{T: t, command: func(listen string) *exec.Cmd {
 		// A silent agent sends a batch every 10 seconds.
-		return exec.Command(program, "serve", "--store", store, "--listen", listen, "--allow-append", "--append-timeout", "12s", "--drain", "1ms")
+		return exec.Command(program, "serve", "--store", store, "--listen", listen, "--allow-append", "--append-timeout", "16s", "--drain", "1ms")
 	}}
 	c.serve.start()
 	c.runtime = process{T: t, command: func(listen string) *exec.Cmd {
