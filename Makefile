@@ -278,10 +278,10 @@ browser: harness-pydantic-ai site ## use the pages of report, the site and the e
 	@$(BROWSER); chat=$$($(CHAT)); export P20EXPORT_CHAT=$$chat/dist P20EXPORT_SITE=$(CURDIR)/$(SITE); \
 	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./cmd/p20export # tests pages, so without -race
 
-TRIALS ?= 100
+TRIALS ?= 40
 COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit
 .PHONY: clients-copilotkit
-clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRIALS (100) trials with kills, and with its chat in a real Chromium; TRIALS_SEED=1 repeats trials
+clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRIALS (40) trials with kills, and with its chat in a real Chromium; TRIALS_SEED=1 repeats trials
 	@modules=$$($(CLIENTS_COPILOTKIT)); chromium=$$(discovery/report/chromium.sh); \
 	rm -rf $(BUILD)/clients-copilotkit && mkdir -p $(BUILD)/clients-copilotkit && tar -C clients -c --exclude=node_modules --exclude='project-*' typescript | tar -C $(BUILD)/clients-copilotkit -x && ln -s $$modules/node_modules $(BUILD)/clients-copilotkit; \
 	(cd $(COPILOTKIT_TESTS) && rm ../../src/*.d.ts && $$modules/node_modules/.bin/tsc -p . && for made in ../../src/*.d.ts; do diff $(CURDIR)/$(TS)/src/$$(basename $$made) $$made || { echo "make: run make clients-typescript-types" >&2; exit 1; }; done); \

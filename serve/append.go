@@ -86,15 +86,17 @@ func readBatch(b *runs.Batch, body []byte) error {
 	b.Sequence = int64(number)
 	request, given := o.Get("input")
 	switch {
-	case given != (b.Sequence == 0):
-		return errors.New("input is given with the sequence 0, and only then")
+	case b.Sequence == 0 && !given:
+		return errors.New("input is missing: with the sequence 0, it is the request of the run")
+	case b.Sequence > 0 && given:
+		return errors.New("input is only given with the sequence 0")
 	case given:
 		var in input
 		if err := in.read(request.Raw, "threadId", "runId"); err != nil {
 			return fmt.Errorf("input: %w", err)
 		}
 		if in.thread != b.Key.Thread || in.run != b.RunID {
-			return errors.New("threadId of input is not the thread of the path, or its runId is not runId")
+			return errors.New("input has another threadId than the path, or another runId than the batch")
 		}
 		b.Input = request.Raw
 	}
@@ -132,7 +134,7 @@ func checkAppended(b *runs.Batch, i int, v strictjson.Value, e *strictjson.Objec
 	case !first && kind == eventnames.RunStarted:
 		return errors.New("the run has begun: each run is appended on its own")
 	case kind == eventnames.RunStarted && (e.Text("threadId") != b.Key.Thread || e.Text("runId") != b.RunID):
-		return errors.New("its threadId is not the thread of the path, or its runId is not runId")
+		return errors.New("it has another threadId than the path, or another runId than the batch")
 	}
 	return nil
 }

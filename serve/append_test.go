@@ -89,16 +89,16 @@ func TestAppendRefuses(t *testing.T) {
 		"runId: the id is not valid":                 strings.Replace(good, `{"runId":"r"`, `{"runId":""`, 1),
 		"producer is not":                            strings.Replace(good, `"p"`, `"`+strings.Repeat("p", 129)+`"`, 1),
 		"sequence is not":                            strings.Replace(good, `:0,"input"`, `:-1,"input"`, 1),
-		"input is given with the sequence 0":         strings.Replace(good, `:0,"input"`, `:1,"input"`, 1),
-		"its runId is not":                           strings.Replace(good, `{"runId":"r"`, `{"runId":"s"`, 1),
+		"input is only given":                        strings.Replace(good, `:0,"input"`, `:1,"input"`, 1),
+		"another runId than the batch":               strings.Replace(good, `{"runId":"r"`, `{"runId":"s"`, 1),
 		"input: runId is missing":                    strings.Replace(good, `"runId":"r","state"`, `"state"`, 1),
-		"the thread of the path":                     batch("u", "r", 0, started("u", "r")),
+		"another threadId than the path":             batch("u", "r", 0, started("u", "r")),
 		"events is not an array":                     strings.Replace(good, `"events":[`, `"events":{"a":[`, 1)[:len(good)+3] + "]}}",
 		"events is empty":                            batch("t", "r", 0),
 		"events[0]: it is not an object with a type": batch("t", "r", 0, `{"type":1}`),
 		"events[1]: it is not an object with a type": batch("t", "r", 0, started("t", "r"), `[]`),
 		"events[0]: a run begins with RUN_STARTED":   batch("t", "r", 0, step(0)),
-		"events[0]: its threadId":                    batch("t", "r", 0, started("t", "s")),
+		"events[0]: it has another threadId":         batch("t", "r", 0, started("t", "s")),
 		"events[1]: the run has begun":               batch("t", "r", 0, started("t", "r"), started("t", "r")),
 		"events[2]: it follows the end of the run":   batch("t", "r", 0, started("t", "r"), finished("t", "r"), step(0)),
 		"events[0]: it has a carriage return":        batch("t", "r", 1, "{\r\"type\":\"CUSTOM\"}"),
@@ -110,7 +110,7 @@ func TestAppendRefuses(t *testing.T) {
 	if _, err := log.Thread(t.Context(), store.Key{Thread: "t"}); err != store.ErrNoThread {
 		t.Errorf("the log has something of it: %v", err)
 	}
-	start(t, log, nil, serve.Settings{}).post("/threads/t/events", good).want(http.StatusMethodNotAllowed, "the methods of this path are GET, HEAD")
+	start(t, log, nil, serve.Settings{}).post("/threads/t/events", good).want(http.StatusMethodNotAllowed, "does not let clients append")
 }
 
 // The run of a producer and that of an agent exclude each other.

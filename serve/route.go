@@ -26,27 +26,29 @@ type route struct {
 	path []string
 	get  func(*Server, *request)
 	post func(*Server, *request)
+	// refused says why there is no post, if that depends on the settings.
+	refused string
 }
 
 // routes returns all routes.
 func (s *Server) allRoutes() []route {
-	post := (*Server).append
+	events := route{path: []string{"threads", "", "events"}, get: (*Server).events, post: (*Server).append}
 	if !s.settings.AllowAppend {
-		post = nil
+		events.post, events.refused = nil, ": this server does not let clients append events"
 	}
 	return []route{
-		{[]string{"threads"}, (*Server).listThreads, nil},
-		{[]string{"threads", "", "runs"}, (*Server).listRuns, nil},
-		{[]string{"threads", "", "restore"}, (*Server).restore, nil},
-		{[]string{"threads", "", "events"}, (*Server).events, post},
-		{[]string{"threads", "", "connect"}, nil, (*Server).connect},
-		{[]string{"threads", "", "ticket"}, nil, (*Server).ticket},
-		{[]string{"threads", "", "runs", "", "cancel"}, nil, (*Server).cancel},
-		{[]string{"streams", ""}, (*Server).threadStream, nil},
-		{[]string{"streams", "", ""}, (*Server).runStream, nil},
-		{[]string{"agents"}, (*Server).listAgents, nil},
-		{[]string{"agents", ""}, nil, (*Server).run},
-		{[]string{"agents", "", "connect"}, nil, (*Server).connectAgent},
+		{path: []string{"threads"}, get: (*Server).listThreads},
+		{path: []string{"threads", "", "runs"}, get: (*Server).listRuns},
+		{path: []string{"threads", "", "restore"}, get: (*Server).restore},
+		events,
+		{path: []string{"threads", "", "connect"}, post: (*Server).connect},
+		{path: []string{"threads", "", "ticket"}, post: (*Server).ticket},
+		{path: []string{"threads", "", "runs", "", "cancel"}, post: (*Server).cancel},
+		{path: []string{"streams", ""}, get: (*Server).threadStream},
+		{path: []string{"streams", "", ""}, get: (*Server).runStream},
+		{path: []string{"agents"}, get: (*Server).listAgents},
+		{path: []string{"agents", ""}, post: (*Server).run},
+		{path: []string{"agents", "", "connect"}, post: (*Server).connectAgent},
 	}
 }
 
@@ -85,7 +87,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 			route.post(s, q)
 		default:
 			w.Header().Set("Allow", route.allowed())
-			s.refuse(q, MethodNotAllowed, "the methods of this path are "+route.allowed())
+			s.refuse(q, MethodNotAllowed, "the methods of this path are "+route.allowed()+route.refused)
 		}
 		return
 	}

@@ -142,7 +142,7 @@ func withNext(err, text error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrKey): // the latter is a mistake on the command line
 		return err
 	case errors.Is(err, store.ErrNoLog):
-		next = "check --store; p20export log import CAPTURE, p20export proxy --store and p20export serve --upstream create a log"
+		next = "check --store; p20export log import CAPTURE, p20export proxy --store and p20export serve --upstream or --allow-append create a log"
 	case errors.Is(err, store.ErrNotLog):
 		next = "check --store: a log has a database of its own"
 	case logs.Unauthorized(err):

@@ -9,6 +9,7 @@ from typing_extensions import assert_type
 
 import p20export
 from p20export._program import Row
+from p20export.testing import assert_agui_valid
 
 
 def test_rows_are_typed(captures: Path) -> None:
@@ -72,3 +73,10 @@ def test_every_class_has_its_type() -> None:
     for command in (p20export.explain, p20export.schema):
         assert command()
     assert p20export.version()[0].version == p20export.__version__
+
+
+def test_reason() -> None:
+    with pytest.raises(p20export.CommandError, match="http_failed: .*refused"):
+        p20export.lint("http://127.0.0.1:1")
+    with pytest.raises(p20export.CommandError, match="http_failed"):
+        assert_agui_valid("http://127.0.0.1:1")

@@ -121,6 +121,16 @@ export class ThreadAgent extends HttpAgent {
   }
 
   /**
+   * Starts a run.
+   * @param {ThreadRunParameters} [parameters]
+   * @param {AgentSubscriber} [subscriber]
+   * @returns {Promise<RunAgentResult>}
+   */
+  runAgent(parameters, subscriber) {
+    return super.runAgent(parameters, subscriber);
+  }
+
+  /**
    * Continues after a reload. If the last run of the thread was started with these cursors and
    * its end was not seen, its messages are those of its request, and all its events follow,
    * from the first. A request that has not reached the server is sent. Otherwise, joins the

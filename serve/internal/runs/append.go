@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -51,7 +52,9 @@ type GapError struct {
 	Events int64
 }
 
-func (e *GapError) Error() string { return "the log lacks events that precede the batch" }
+func (e *GapError) Error() string {
+	return fmt.Sprintf("the log lacks events that precede the batch: it has %d of the run", e.Events)
+}
 
 // appendPrefix begins the ids of the streams that are appended. It marks in the log what no
 // agent has answered to this program: it is in no capture, and is never evidence.

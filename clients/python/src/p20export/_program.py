@@ -40,8 +40,9 @@ def binary() -> Path:
 class CommandError(Exception):
     """A command could not be completed: its exit status is neither 0 nor 1."""
 
-    def __init__(self, args: tuple[str, ...], status: int, stderr: str) -> None:
-        super().__init__(f"p20export {' '.join(args)}: exit status {status}: {stderr.strip()}")
+    def __init__(self, args: tuple[str, ...], status: int, stderr: str, stdout: str = "") -> None:
+        # Some reasons are findings, which are on standard output.
+        super().__init__(f"p20export {' '.join(args)}: exit status {status}: {(stdout + stderr).strip()}")
         self.status = status
         self.stderr = stderr
 
@@ -115,6 +116,7 @@ def rows(*args: StrPath) -> Iterator[Row]:
     assert process.stdout is not None and process.stderr is not None
     stdout, stderr = process.stdout, process.stderr
     messages: list[str] = []
+    found: list[str] = []
     reader = threading.Thread(target=lambda: messages.append(stderr.read()), daemon=True)
     reader.start()
     try:
@@ -125,6 +127,7 @@ def rows(*args: StrPath) -> Iterator[Row]:
                 row = None
             if not isinstance(row, dict):
                 break
+            found += [f"{finding['code']}: {finding['message']}\n" for finding in row.get("findings") or ()]
             yield Row._types.get(str(row.get("type")), Row)(row)
         else:
             line = ""
@@ -133,7 +136,7 @@ def rows(*args: StrPath) -> Iterator[Row]:
         reader.join(10)  # what the program has started may keep the pipe open
         if line or status not in (0, 1):
             unread = f"\nnot a row: {line[:200]}" if line else ""
-            raise CommandError(tuple(command), status, "".join(messages) + unread)
+            raise CommandError(tuple(command), status, "".join(messages) + unread, "".join(found))
     finally:
         if process.poll() is None:
             process.terminate()

@@ -36,7 +36,7 @@ def check(command: str, argument: StrPath, options: Mapping[str, Any], stdin: by
     if done.returncode == 1:
         raise AssertionError(f"p20export {command} fails:\n{stdout}{stderr}".rstrip())
     if done.returncode != 0:
-        raise CommandError(tuple(line), done.returncode, stderr)
+        raise CommandError(tuple(line), done.returncode, stderr, stdout)
 
 
 def _encode(events: Any) -> bytes:

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Returns the path of the program: P20EXPORT_BINARY, or that of the package for this system.
  * @returns {string}
@@ -17,4 +18,5 @@ export function start(args: string[], stop: NodeJS.Signals): Promise<Server>;
 export type Server = {
     url: string;
     close: () => Promise<void>;
-} & AsyncDisposable;
+    [Symbol.asyncDispose]: () => Promise<void>;
+};

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -19,7 +20,7 @@ export function binary() {
 /**
  * A server at an address, without a slash at its end. close stops it and waits until it has
  * ended, and so does `await using`. It also ends when this process exits.
- * @typedef {{url: string, close: () => Promise<void>} & AsyncDisposable} Server
+ * @typedef {{url: string, close: () => Promise<void>, [Symbol.asyncDispose]: () => Promise<void>}} Server
  */
 
 /** @type {Set<import("node:child_process").ChildProcess>} */

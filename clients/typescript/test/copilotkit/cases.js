@@ -84,7 +84,7 @@ export async function lost(program, directory) {
     await serve.start();
     assert.equal((await joined).error, "the server has lost events of this run, so it cannot be continued: connect to the thread again");
     const { events, error } = await result;
-    assert.equal(error, "409 sequence_gap: the log lacks events that precede the batch");
+    assert.match(error, /^409 sequence_gap: the log lacks events that precede the batch/);
     assert.deepEqual(events.at(-1), { type: "RUN_ERROR", message: error });
     assert(signal.aborted);
   });

@@ -14,7 +14,7 @@ new ThreadAgent({ threadId: "t" });
 new ThreadAgent({ server: "http://127.0.0.1:8080" });
 
 const subscriber: AgentSubscriber = { onEvent: ({ event }) => console.log(event.type) };
-await agent.connectAgent({ parentRunId: "r" }, subscriber);
+await agent.runAgent({ parentRunId: "r" }, subscriber);
 await agent.resume(undefined, subscriber);
 const { newMessages } = await agent.runAgent({ runId: "r" }, subscriber);
 const runs: Run[] = await agent.runs();
