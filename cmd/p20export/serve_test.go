@@ -27,6 +27,8 @@ func TestServeRefuses(t *testing.T) {
 		{"--max-queued 3 --thread-policy refuse", 2, "--max-queued needs --thread-policy queue; otherwise no request waits"},
 		{"--run-timeout -1s", 2, "--run-timeout cannot be negative; without it there is no limit"},
 		{"--run-timeout 5", 2, `"--run-timeout" flag: give a unit, such as 5s`},
+		{"--append-timeout 9s", 2, "--append-timeout needs --allow-append, which lets clients append events"},
+		{"--allow-append --append-timeout 0s", 2, "--append-timeout must be positive, such as 30s"},
 		{"--reader-timeout 0s", 2, "--reader-timeout must be positive, such as 30s"},
 		{"--max-runs 0", 2, `"--max-runs" flag: must be a number of runs, at least 1`},
 		{"--max-readers x", 2, `"--max-readers" flag: must be a number of readers, at least 1`},
