@@ -64,12 +64,8 @@ type appended struct {
 // first begins it, and only the last can end it.
 func readBatch(b *runs.Batch, body []byte) error {
 	var o strictjson.Object
-	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the body is not JSON: %w", err)
-	case v.Kind != strictjson.ObjectStart:
-		return errors.New("the body is not an object")
+	if err := readObject(&o, body); err != nil {
+		return err
 	}
 	b.RunID, b.Producer = o.Text("runId"), o.Text("producer")
 	if err := store.CheckID(b.RunID); err != nil {

@@ -196,18 +196,26 @@ type cancelledRun struct {
 	End      string `json:"end"`
 }
 
+// readObject reads the object that a body is.
+func readObject(o *strictjson.Object, body []byte) error {
+	v, err := strictjson.ReadText(o, new(strictjson.Decoder), body)
+	if err != nil {
+		return fmt.Errorf("the body is not JSON: %w", err)
+	}
+	if v.Kind != strictjson.ObjectStart {
+		return errors.New("the body is not an object")
+	}
+	return nil
+}
+
 // input is what a Server reads of a RunAgentInput.
 type input struct{ thread, run string }
 
 // read reads ids of a RunAgentInput. The rest is for the agent.
 func (in *input) read(body []byte, names ...string) error {
 	var o strictjson.Object
-	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
-	if err != nil {
-		return fmt.Errorf("the body is not JSON: %w", err)
-	}
-	if v.Kind != strictjson.ObjectStart {
-		return errors.New("the body is not an object")
+	if err := readObject(&o, body); err != nil {
+		return err
 	}
 	for _, name := range names {
 		v, ok := o.Get(name)

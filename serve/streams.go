@@ -136,31 +136,42 @@ func offsetError(err error) error {
 	return err
 }
 
-// batch answers with a batch. A long poll waits until there is one with events.
-func (s *Server) batch(q *request, query streamQuery) {
-	ctx, cancel := context.WithCancel(q.Context())
-	defer cancel()
-	var over *time.Timer // when the poll has waited for long enough
-	var last attach.Batch
-	for b, err := range s.hub.Batches(ctx, q.key(), query.options) {
-		switch {
-		case err != nil && over != nil && ctx.Err() != nil && q.Context().Err() == nil:
-		case err != nil:
-			s.fail(q, offsetError(err))
-			return
-		default:
-			last = b
-			if query.live != "" && len(b.Events) == 0 && !b.Closed {
-				if over == nil {
-					over = time.AfterFunc(s.settings.PollTime, cancel)
-					defer over.Stop()
-				}
-				continue
+// batches returns the batches of a stream, until some time after the first one has passed.
+func (s *Server) batches(q *request, query streamQuery, most time.Duration) iter.Seq2[attach.Batch, error] {
+	return func(yield func(attach.Batch, error) bool) {
+		ctx, cancel := context.WithCancel(q.Context())
+		defer cancel()
+		var over *time.Timer
+		for b, err := range s.hub.Batches(ctx, q.key(), query.options) {
+			switch {
+			case err != nil && ctx.Err() != nil && q.Context().Err() == nil:
+				return
+			case err == nil && over == nil:
+				over = time.AfterFunc(most, cancel)
+				defer over.Stop()
+			}
+			if !yield(b, offsetError(err)) {
+				return
 			}
 		}
-		s.sendBatch(q, query, last) // the events are valid until the next iteration
-		return
 	}
+}
+
+// batch answers with a batch. A long poll waits until there is one with events.
+func (s *Server) batch(q *request, query streamQuery) {
+	var last attach.Batch
+	for b, err := range s.batches(q, query, s.settings.PollTime) {
+		switch {
+		case err != nil:
+			s.fail(q, err)
+			return
+		case query.live == "" || len(b.Events) > 0 || b.Closed:
+			s.sendBatch(q, query, b) // the events are valid until the next iteration
+			return
+		}
+		last = b
+	}
+	s.sendBatch(q, query, last)
 }
 
 // sendBatch sends a batch as a document.
@@ -234,26 +245,18 @@ func appendArray(b []byte, values [][]byte, prefix string) []byte {
 // streamEvents returns the batches of a stream as server-sent events, for some time.
 func (s *Server) streamEvents(q *request, query streamQuery) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		ctx, cancel := context.WithCancel(q.Context())
-		defer cancel()
 		first := true
-		for b, err := range s.hub.Batches(ctx, q.key(), query.options) {
-			if first && err == nil {
-				defer time.AfterFunc(3*s.settings.PollTime, cancel).Stop()
-			}
+		for b, err := range s.batches(q, query, 3*s.settings.PollTime) {
 			var text []byte
-			switch {
-			case err != nil && ctx.Err() != nil:
-				return
-			case err == nil && len(b.Events) > 0:
+			if len(b.Events) > 0 {
 				text = append(appendArray([]byte("event: data\n"), b.Events, "data:"), "\n\n"...)
-				fallthrough
-			case err == nil && (first || b.Closed):
+			}
+			if err == nil && (first || len(b.Events) > 0 || b.Closed) {
 				text = append(text, "event: control\ndata:"...)
 				text = append(text, query.control(b)...)
 				text = append(text, "\n\n"...)
 			}
-			if first = false; !yield(text, offsetError(err)) {
+			if first = false; !yield(text, err) {
 				return
 			}
 		}

@@ -45,8 +45,8 @@ type BatchOptions struct {
 }
 
 // Batches returns the events of a source in batches until it is closed. The first batch comes
-// at once, with or without events, and with Tail without any. Each further one has events, or is the last, or comes after
-// Settings.Idle. A run is closed after its last event; a thread never is.
+// at once, with or without events, and with Tail without any. Each further one has events, or is
+// the last, or comes after Settings.Idle. A run is closed after its last event; a thread never is.
 func (h *Hub) Batches(ctx context.Context, key store.Key, o BatchOptions) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		b := batcher{source: o.Source, next: o.After}

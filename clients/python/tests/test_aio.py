@@ -163,7 +163,7 @@ def test_no_event_stream(agui_replay: Callable[..., Server], tmp_path: Path) -> 
 
 
 def test_rewound(serve: Serve, captures: Path, tmp_path: Path) -> None:
-    """A reader is told that a backup of the log was restored."""
+    """After a backup of the log is restored, thread_events raises LogRewound."""
 
     async def main() -> None:
         log, backup = tmp_path / "log.db", tmp_path / "backup.db"

@@ -57,8 +57,9 @@ const send = `thread.append("Count from 0 to 2999.")`;
 /** What a page shows, and what its runtime has: the role, the text and the status of messages. */
 const shown = (page) => page.evaluate(`({ text: document.querySelector("main").innerText, messages: ${state}.messages.map(({ role, content, status }) => ({ role, content, status })) })`);
 
-test("a page that is reloaded in the middle of a sentence", async (t) => {
-  const { server, release, open } = await setup(t);
+/** Starts an answer, and reloads another page of the thread in the middle of it. */
+async function halfway(t) {
+  const { open, ...rest } = await setup(t);
   const stays = await open();
   await stays.until(loaded);
   await stays.evaluate(`void ${send}`);
@@ -67,6 +68,11 @@ test("a page that is reloaded in the middle of a sentence", async (t) => {
   await reloaded.until(answering);
   await reloaded.reload();
   await reloaded.until(answering);
+  return { open, stays, reloaded, ...rest };
+}
+
+test("a page that is reloaded in the middle of a sentence", async (t) => {
+  const { server, release, open, stays, reloaded } = await halfway(t);
   const middle = await shown(reloaded);
   assert.deepEqual(middle, await shown(stays));
   release();
@@ -89,15 +95,7 @@ test("a page that is reloaded in the middle of a sentence", async (t) => {
 });
 
 test("a server that is restarted in the middle of a sentence", async (t) => {
-  const { server, open } = await setup(t);
-  const stays = await open();
-  await stays.until(loaded);
-  await stays.evaluate(`void ${send}`);
-  await stays.until(answering);
-  const reloaded = await open();
-  await reloaded.until(answering);
-  await reloaded.reload();
-  await reloaded.until(answering);
+  const { server, open, stays, reloaded } = await halfway(t);
   await server.restart(); // it ends the run, and says so
   await Promise.all([stays.until(ended), reloaded.until(ended)]);
   const all = await shown(stays);

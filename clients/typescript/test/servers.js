@@ -120,6 +120,7 @@ export async function reverseProxy(t, target, plans) {
       response.writeHead(answer.statusCode, answer.headers);
       let left = plan?.after ?? Infinity;
       answer.on("data", (chunk) => {
+        if (response.writableEnded) return; // a chunk that had arrived already
         response.write(chunk.subarray(0, left));
         if (chunk.length < left) return void (left -= chunk.length);
         if (!plan.until) return response.end();

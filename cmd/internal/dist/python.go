@@ -67,11 +67,11 @@ func (r *release) python() error {
 			return err
 		}
 	}
-	source, err := r.filled("", pythonDir+"pyproject.toml", pythonDir+"backend.py", pythonDir+"METADATA", pythonDir+"README.md", pythonDir+"entry_points.txt")
+	source, err := r.filled("", pythonDir+"pyproject.toml", pythonDir+"backend.py")
 	if err != nil {
 		return err
 	}
-	source = append(append(source, under("src/", module)...), file{"PKG-INFO", metadata, 0o644}, file{"LICENSE", licence, 0o644}, r.notices)
+	source = slices.Concat(source, page, under("src/", module), []file{{"PKG-INFO", metadata, 0o644}, {"LICENSE", licence, 0o644}, r.notices})
 	name := "p20export-" + r.version
 	return writeTar(filepath.Join(r.out, name+".tar.gz"), under(name+"/", source), r.at)
 }

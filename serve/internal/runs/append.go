@@ -69,9 +69,9 @@ func appendStreams(runID string) string { return appendPrefix + digest(runID) + 
 // Append appends what the log does not have yet of a batch, and returns what it has then. The
 // same batch can be sent again at any time.
 //
-// The error is a *GapError, ErrProducer, ErrEvents, ErrDifferent if the log has another request, ErrRunEnded if it has the end of the run and not all of the batch, a *BusyError if
-// another run of the thread is active, ErrDraining, ErrRuns, ErrThreads, that of ctx, or that
-// of the log.
+// The error is a *GapError, ErrProducer, ErrEvents, ErrDifferent if the log has another request,
+// ErrRunEnded if it has the end of the run and not all of the batch, a *BusyError if another run
+// of the thread is active, ErrDraining, ErrRuns, ErrThreads, that of ctx, or that of the log.
 func (r *Runs) Append(ctx context.Context, b Batch) (Appended, error) {
 	x := appending{runs: r, batch: b, stream: appendStreams(b.RunID) + digest(b.Producer)}
 	first, err := r.hear(ctx, b.Key, x.stream)
@@ -241,6 +241,8 @@ func (x *appending) compare(ctx context.Context, s store.Stream) (number int64, 
 		switch {
 		case b.Sequence > have:
 			return 0, &GapError{have}
+		case b.Sequence == have && have > 0: // nearly always
+			return have, nil
 		case b.Sequence > 0:
 			number, after = b.Sequence, s.First+b.Sequence
 		}

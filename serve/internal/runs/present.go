@@ -96,15 +96,23 @@ func (r *Runs) isPresent(name string) bool {
 	return r.present[name] != nil
 }
 
+// takeAbsent takes the lease of a presence if no process has such clients, and reports whether
+// it did. The caller releases it.
+func (r *Runs) takeAbsent(ctx context.Context, name string) (bool, error) {
+	if r.isPresent(name) {
+		return false, nil
+	}
+	return r.leases.Take(ctx, name)
+}
+
 // supersede closes the open run of a stream whose clients have left, or its request if the
 // agent has not begun a run, and reports whether it did.
 func (r *Runs) supersede(ctx context.Context, key store.Key, stream string) (bool, error) {
-	name := presenceName(key, stream)
-	if isAppended(stream) || r.isPresent(name) { // a silent producer has been found before
+	if isAppended(stream) { // a silent producer has been found before
 		return false, nil
 	}
-	taken, err := r.leases.Take(ctx, name)
-	if err != nil || !taken {
+	name := presenceName(key, stream)
+	if absent, err := r.takeAbsent(ctx, name); err != nil || !absent {
 		return false, err
 	}
 	defer r.leases.Release(name)

@@ -49,37 +49,44 @@ func (r *Runs) hear(ctx context.Context, key store.Key, stream string) (first bo
 
 // silence forgets a producer if it was not heard of for long enough.
 func (r *Runs) silence(key store.Key, stream string) {
+	name := presenceName(key, stream)
 	r.mu.Lock()
-	p := r.producers[presenceName(key, stream)]
-	if p != nil {
-		if rest := time.Until(p.until); rest > 0 {
-			p.timer.Reset(rest)
-			p = nil
-		}
+	p := r.producers[name]
+	if p == nil {
+		r.mu.Unlock()
+		return
 	}
-	if p != nil {
-		r.silent[presenceName(key, stream)] = p.until.Add(-r.settings.AppendTimeout)
+	if rest := time.Until(p.until); rest > 0 {
+		p.timer.Reset(rest)
+		r.mu.Unlock()
+		return
 	}
+	r.silent[name] = p.until.Add(-r.settings.AppendTimeout)
+	r.drop(name, key.Tenant)
 	r.mu.Unlock()
-	if p != nil {
-		r.forget(key, stream)
-	}
+	p.leave()
 }
 
 // forget notes that a run is not appended any more.
 func (r *Runs) forget(key store.Key, stream string) {
-	name := presenceName(key, stream)
 	r.mu.Lock()
-	p := r.producers[name]
-	if p != nil {
-		delete(r.producers, name)
-		r.unroom(key.Tenant)
-	}
+	p := r.drop(presenceName(key, stream), key.Tenant)
 	r.mu.Unlock()
 	if p != nil {
-		p.timer.Stop()
 		p.leave()
 	}
+}
+
+// drop removes a producer, if it is known. The caller holds r.mu, and lets the producer leave
+// without it.
+func (r *Runs) drop(name, tenant string) *producer {
+	p := r.producers[name]
+	if p != nil {
+		p.timer.Stop()
+		delete(r.producers, name)
+		r.unroom(tenant)
+	}
+	return p
 }
 
 // closeSilent closes a stream that is appended if nobody has heard of its producer for
@@ -87,14 +94,11 @@ func (r *Runs) forget(key store.Key, stream string) {
 // time begins when this process finds that nobody does. The caller has the lease of the thread.
 func (r *Runs) closeSilent(ctx context.Context, key store.Key, s store.Stream) error {
 	name := presenceName(key, s.ID)
-	taken := !r.isPresent(name)
-	if taken {
-		var err error
-		if taken, err = r.leases.Take(ctx, name); err != nil {
-			return err
-		}
+	absent, err := r.takeAbsent(ctx, name)
+	if err != nil {
+		return err
 	}
-	if !taken {
+	if !absent {
 		r.mu.Lock()
 		delete(r.silent, name)
 		r.mu.Unlock()
