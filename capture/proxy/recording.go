@@ -221,6 +221,8 @@ func (b *RequestBody) Add(p []byte) error {
 		return nil
 	case b.full:
 		return ErrStorage
+	case len(p) == 0: // needs no room, even in a queue that is full
+		return nil
 	case !b.recorder.fits(b.reserved+int64(len(p))) || !b.recorder.reserve(int64(len(p))):
 		b.full = true
 		b.drop()

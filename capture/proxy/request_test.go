@@ -147,3 +147,25 @@ func TestLateRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestEndOfRequest checks that the end of a request needs no room in the queue, which may
+// have become full since its last byte.
+func TestEndOfRequest(t *testing.T) {
+	t.Parallel()
+	r := &Recorder{settings: &Settings{QueueBytes: 10, Observer: silent{}}}
+	b := r.NewRequestBody()
+	if err := b.Add([]byte("request")); err != nil {
+		t.Fatal(err)
+	}
+	r.queued.Add(recordingBytes) // as Begin does
+	if err := b.Add(nil); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+	b.Complete()
+	if body, complete := b.known(); string(body) != "request" || !complete {
+		t.Errorf("%q, complete %t", body, complete)
+	}
+	if err := b.Add([]byte("more")); !errors.Is(err, ErrStorage) || !b.dropped() {
+		t.Errorf("more in a full queue: %v, dropped %t", err, b.dropped())
+	}
+}
