@@ -46,6 +46,9 @@ var tools = []tool{
 	{name: "debootstrap", programs: []string{"debootstrap"}, version: []string{"--version"}, debian: "debootstrap"},
 	{name: "buildah", programs: []string{"buildah"}, version: []string{"--version"}, debian: "buildah"},
 	{name: "mvn", programs: []string{"mvn"}, version: []string{"--version"}, debian: "maven"},
+	{name: "softhsm2-util", programs: []string{"softhsm2-util"}, version: []string{"--version"}, debian: "softhsm2"},
+	// pkcs11-tool has no argument that prints its version; opensc-tool is from the same package.
+	{name: "pkcs11-tool", programs: []string{"opensc-tool"}, version: []string{"--info"}, debian: "opensc"},
 }
 
 func (t tool) title() string {
