@@ -251,6 +251,27 @@ const (
 	TreeTooLarge    Code = "tree_too_large"
 )
 
+// Findings about the signatures of records and their time-stamps.
+const (
+	SignatureMalformed Code = "signature_malformed"
+	SignatureOfAnother Code = "signature_of_another"
+	SignatureBroken    Code = "signature_broken"
+	SignatureUntrusted Code = "signature_untrusted"
+	SignatureExpired   Code = "signature_expired"
+	SignatureRepeated  Code = "signature_repeated"
+	SignatureMissing   Code = "signature_missing"
+	SignerFailed       Code = "signer_failed"
+	KeyExposed         Code = "key_exposed"
+	TokenMalformed     Code = "token_malformed"
+	TokenOfAnother     Code = "token_of_another"
+	TokenBroken        Code = "token_broken"
+	TokenUntrusted     Code = "token_untrusted"
+	TokenExpired       Code = "token_expired"
+	TokenFuture        Code = "token_future"
+	TokenMissing       Code = "token_missing"
+	TokenRefused       Code = "token_refused"
+)
+
 // Findings about archives of captures.
 const (
 	ArchiveMalformed     Code = "archive_malformed"

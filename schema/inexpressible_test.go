@@ -172,7 +172,7 @@ func recordFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return verify.File(context.Background(), lane+"frozen/finished.artifact.json", path, lane+"raw/finished", nil).Findings
+	return verify.File(context.Background(), lane+"frozen/finished.artifact.json", path, lane+"raw/finished", nil, nil).Findings
 }
 
 func brokenManifests(t *testing.T) map[string][]byte {

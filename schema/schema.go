@@ -19,6 +19,7 @@ const (
 	ArtifactAssay = "artifact-assay"
 	Envelope      = "envelope"
 	Record        = "record"
+	Signature     = "signature"
 	Capture       = "capture"
 	AssayEvent    = "assay-event"
 	Baseline      = "baseline"
@@ -45,6 +46,7 @@ var descriptions = []struct{ name, text string }{
 	{ArtifactAssay, "an artifact, profile assay"},
 	{Envelope, "the three events of a bounded envelope, as an array"},
 	{Record, "a record: how an artifact was made, as an in-toto Statement v1"},
+	{Signature, "NAME.record.dsse.json, the signatures of a record"},
 	{Capture, "capture.json, the manifest of a capture directory"},
 	{AssayEvent, "an Assay event, a placeholder or a receipt"},
 	{Baseline, "a baseline: the structure of runs, to compare later runs with"},

@@ -41,7 +41,7 @@ func get(t *testing.T, name string) map[string]any {
 }
 
 func TestSchemas(t *testing.T) {
-	if len(schema.Names()) != 14 {
+	if len(schema.Names()) != 15 {
 		t.Errorf("the schemas are %v", schema.Names())
 	}
 	for _, name := range schema.Names() {
@@ -108,7 +108,7 @@ func TestDescriptions(t *testing.T) {
 		switch name {
 		case schema.Scenarios:
 			least = 7
-		case schema.Harness, schema.Lint, schema.Traces:
+		case schema.Harness, schema.Lint, schema.Traces, schema.Signature:
 			least = 5
 		}
 		if n := checkDescriptions(t, name, s); n < least {

@@ -27,8 +27,12 @@ func Placeholder(a *artifact.Artifact) Event {
 	return Event{Type: PlaceholderType, Data: append(b, '}')}
 }
 
-// ReceiptSchema names the receipt form.
-const ReceiptSchema = "p20export.receipt.v1"
+// ReceiptSchema names the receipt form that this program writes. Receipts of the version
+// ReceiptSchemaV1 have no digest of the record and nothing about signatures.
+const (
+	ReceiptSchema   = "p20export.receipt.v2"
+	ReceiptSchemaV1 = "p20export.receipt.v1"
+)
 
 // Receipt states where an artifact came from. It is modeled on the receipts that
 // Assay's own importers write.
@@ -37,6 +41,14 @@ type Receipt struct {
 	ArtifactRef string
 	// ArtifactDigest is the digest of that file.
 	ArtifactDigest digest.Digest
+	// RecordDigest is the digest of the record's file.
+	RecordDigest digest.Digest
+	// KeyIDs are the ids of the trusted keys whose signatures of the record are valid. It
+	// is empty if there are none, or none were looked for.
+	KeyIDs []string
+	// NotLaterThan is the time of a trusted time-stamp over the signatures, in the format
+	// of FormatTime, or empty.
+	NotLaterThan string
 	// Reducer is the projection of the artifact, as name@version.
 	Reducer string
 	// Origin states whether the snapshot was emitted by the run or built.
@@ -52,8 +64,20 @@ func (r Receipt) Event(a *artifact.Artifact) Event {
 	b = append(b, `,"observed":`...)
 	b = observed(b, a)
 	b = member(b, "origin", r.Origin)
+	b = member(b, "record_digest", string(r.RecordDigest))
 	b = member(b, "reducer_version", r.Reducer)
 	b = member(b, "schema", ReceiptSchema)
+	if len(r.KeyIDs) > 0 {
+		b = append(b, `,"signature_key_ids":[`...)
+		for i, id := range r.KeyIDs {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = artifact.AppendString(b, id)
+		}
+		b = append(b, ']')
+	}
+	b = optional(b, "signature_not_later_than", r.NotLaterThan)
 	b = member(b, "source_artifact_digest", string(r.ArtifactDigest))
 	b = member(b, "source_artifact_ref", r.ArtifactRef)
 	b = member(b, "source_surface", externalSurface)

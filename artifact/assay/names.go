@@ -47,7 +47,16 @@ func (r Run) Check() error {
 
 // CheckArtifactRef returns an error if a receipt cannot contain name as the name of an
 // artifact.
-func CheckArtifactRef(name string) error { return checkName(name) }
+func CheckArtifactRef(name string) error {
+	if len(name) > maxRef {
+		return fmt.Errorf("it has more than %d bytes", maxRef)
+	}
+	return checkName(name)
+}
+
+// maxRef is the maximum length of the name of an artifact's file in a receipt, in bytes. No
+// system has longer names: 255 UTF-16 code units have at most three bytes each.
+const maxRef = 3 * 255
 
 func checkName(s string) error {
 	switch {

@@ -40,7 +40,14 @@ func TestAroundArtifact(t *testing.T) {
 	name := strings.Repeat("😀", maxName)
 	long := strings.Repeat("x", 64)
 	run := Run{ID: name, Time: "2026-04-14T20:00:00.123456Z", Producer: Producer{"p20export", long, long}}
-	r := Receipt{ArtifactRef: name, ArtifactDigest: digest.Of(nil), Reducer: long, Origin: "emitted", ImportedAt: run.Time}
+	ref := strings.Repeat("\u20ac", maxRef/3)
+	if err := CheckArtifactRef(ref); err != nil {
+		t.Error(err)
+	}
+	if err := CheckArtifactRef(strings.Repeat("😀", 192)); err == nil {
+		t.Errorf("a name of 768 bytes is accepted")
+	}
+	r := Receipt{ArtifactRef: ref, ArtifactDigest: digest.Of(nil), RecordDigest: digest.Of(nil), Reducer: long, Origin: "emitted", ImportedAt: run.Time}
 	for _, e := range []Event{Placeholder(a), r.Event(a)} {
 		around := LineLen(e.Type, len(e.Data), run, MaxEvents) - len(observed(nil, a))
 		if around > left {

@@ -44,7 +44,9 @@ Two forms:
   receipt      (--receipt) also the file name and digest of the artifact and,
                from its record, the projection that made it and whether its
                snapshot was emitted or built. Use this form if the record says
-               built
+               built. It has the digest of the record and, with --trust, the
+               ids of the trusted keys that signed the record, and the time of
+               its time-stamp. A signature that is broken is a refusal
 
 The record of NAME.artifact.json, or NAME.json, is NAME.record.json next to it,
 unless --record names another. A record that exists must be the record of
@@ -87,6 +89,7 @@ errors go to standard error.
 	flags.StringVar(&a.runID, "assay-run-id", "", "run `ID` of the events (default: derived from the file name of a single artifact)")
 	flags.BoolVar(&a.receipt, "receipt", false, "use the receipt form, which states where the artifact came from")
 	flags.StringArrayVar(&a.records, "record", nil, "`RECORD` of the artifact (default: the one next to it); for several artifacts one each, in the same order")
+	a.trust.add(cmd)
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer instead of this program")
 	a.format = cli.AddFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())
@@ -134,6 +137,7 @@ type assayFlags struct {
 	ndjson, split, receipt, sample bool
 	output, bundle, time, runID    string
 	records                        []string
+	trust                          trustFlags
 	format                         *render.Format
 	given                          func(flag string) bool
 }
@@ -158,6 +162,8 @@ func (a *assayFlags) check() error {
 		return errors.New("--ndjson and --bundle cannot be used together")
 	case a.output != "" && !a.ndjson:
 		return errors.New("--output can only be used with --ndjson")
+	case len(a.trust.paths) > 0 && !a.receipt:
+		return errors.New("--trust can only be used with --receipt: a placeholder event states nothing about signatures")
 	case a.split && a.bundle == "":
 		return errors.New("--split can only be used with --bundle")
 	case a.bundle != "" && !strings.HasSuffix(a.bundle, export.BundleSuffix):
@@ -180,6 +186,10 @@ func (a *assayFlags) check() error {
 // settings returns the settings of the import that the flags describe.
 func (a *assayFlags) settings(paths []string) (export.Settings, error) {
 	s := export.Settings{Receipt: a.receipt, Records: a.records}
+	var err error
+	if s.Trust, err = a.trust.read(); err != nil {
+		return s, err
+	}
 	if n := len(a.records); n > 0 && n != len(paths) {
 		return s, fmt.Errorf("%s for %s; give one for each", render.Plural(n, "--record", "--record flags"), render.Plural(len(paths), "artifact", "artifacts"))
 	}

@@ -22,6 +22,7 @@ func newFreeze() *cobra.Command {
 		out, run, name, nameBy string
 		o                      freeze.BatchOptions
 		fl                     projectionFlags
+		keys                   signFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "freeze CAPTURE... -o DIR | freeze --from-list FILE -o DIR | freeze --from-tar FILE -o DIR",
@@ -87,6 +88,12 @@ the record names this capture's digest and the projection, snapshot and profile
 of this command. Capture directories with one run are skipped without reading
 the response; a plain file is hashed.
 
+--sign signs each record with a private key, and --timestamp asks an authority
+for a token over the signature, as p20export sign does (its help says more). The
+files NAME.record.dsse.json and NAME.record.tsr belong to the run: a run whose
+record cannot be signed has no files at all. An existing record that differs in
+the version of p20export only is kept, and signed.
+
 --inline writes no files. Each JSON row of a frozen run has the exact texts of
 the three files as artifact_json, envelope_ndjson and record_json.
 ` + exitHelp("every run was frozen or skipped", "a run was refused", ""),
@@ -110,6 +117,7 @@ the three files as artifact_json, envelope_ndjson and record_json.
 	flags.StringVar(&nameBy, "name-by", byName, "name the files by the capture's name, or by the digest of its response: `name|digest`")
 	flags.BoolVar(&o.SkipExisting, "skip-existing", false, "skip captures that are already frozen in DIR")
 	flags.BoolVar(&o.Inline, "inline", false, "write no files; put their texts into JSON rows")
+	keys.add(cmd, "sign", "sign the records with the private key in `FILE` (PKCS#8, PEM; repeatable)")
 	batch := cli.AddBatch(cmd, "captures")
 	f := cli.AddFormat(cmd)
 	cli.Complete(cmd, "name-by", byName, byDigest)
@@ -125,6 +133,8 @@ the three files as artifact_json, envelope_ndjson and record_json.
 			return errors.New("--inline needs --format json, which is its default: the texts are in the JSON rows")
 		case o.SkipExisting && run != "":
 			return errors.New("--skip-existing cannot be used with --run: it skips only captures whose runs are all frozen")
+		case o.Inline && keys.given():
+			return errors.New("--sign and --signer need -o: --inline writes no files")
 		case name != "" && cmd.Flags().Changed("name-by"):
 			return errors.New("give either --name or --name-by, not both")
 		case name != "" && !batch.HasArguments():
@@ -136,7 +146,7 @@ the three files as artifact_json, envelope_ndjson and record_json.
 			*f = render.JSON
 		}
 		o.Jobs, o.NameByDigest = batch.Jobs, nameBy == byDigest
-		return nil
+		return keys.check(cmd)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s := freeze.Settings{Dir: out, Run: scan.RunSelector(run), Name: name, Tool: build.Tool()}
@@ -162,8 +172,14 @@ the three files as artifact_json, envelope_ndjson and record_json.
 		if err != nil {
 			return err
 		}
+		end := func() error { return nil }
+		if keys.given() {
+			if s.Sign, end, err = keys.open(cmd.Context(), cmd); err != nil {
+				return err
+			}
+		}
 		p := newPrinter(cmd, f)
-		return p.Close(freezeAll(cmd, p, src, batch, args, s, o))
+		return p.Close(errors.Join(freezeAll(cmd, p, src, batch, args, s, o), end()))
 	}
 	return cmd
 }

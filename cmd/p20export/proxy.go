@@ -37,6 +37,7 @@ type proxyFlags struct {
 
 	out        string
 	projection projectionFlags
+	keys       signFlags
 	store      *storeFlags
 }
 
@@ -112,6 +113,7 @@ Standard error has no content of messages and no header values.
 	fl.store = addStoreFlags(cmd)
 	flags.Lookup("store").Usage = "append what is recorded to the event log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE; " + storeVariable + " is not used"
 	fl.projection.addChoice(cmd, project.EmittedSnapshot, "the projection for --freeze: `NAME` is emitted-snapshot, emitted-snapshot-text or folded-stream")
+	fl.keys.add(cmd, "sign", "with --freeze: sign the records with the private key in `FILE` (PKCS#8, PEM; repeatable)")
 	flags.Var(cli.Duration(&fl.timeout), "timeout", "cut off an exchange after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Var(cli.Number(&fl.exchanges, "exchanges"), "max-exchanges", "refuse requests while `N` exchanges are open")
 	cli.Complete(cmd, "on-store-failure", onFailurePass, onFailureFail)

@@ -67,7 +67,7 @@ func parseSync(s string) (proxy.SyncPolicy, error) {
 // freezing returns the settings of --freeze, or nil if it is not given.
 func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	if !cmd.Flags().Changed("freeze") {
-		for _, name := range []string{"projection", "snapshot", "profile"} {
+		for _, name := range []string{"projection", "snapshot", "profile", "sign", "signer", "timestamp", "passphrase-file", "passphrase-fd"} {
 			if cmd.Flags().Changed(name) {
 				return nil, fmt.Errorf("--%s needs --freeze OUT, which freezes the captures", name)
 			}
@@ -88,6 +88,9 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	}
 	settings, err := fl.projection.settings()
 	if err != nil {
+		return nil, err
+	}
+	if err := fl.keys.check(cmd); err != nil {
 		return nil, err
 	}
 	s := &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}

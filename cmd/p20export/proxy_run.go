@@ -26,6 +26,15 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if freezing != nil && fl.keys.given() {
+		// The last captures are frozen after the signal that ends the proxy.
+		keys, end, err := fl.keys.open(context.WithoutCancel(cmd.Context()), cmd)
+		if err != nil {
+			return err
+		}
+		defer end()
+		freezing.Sign = keys
+	}
 	certificate, err := fl.service.LoadCertificate()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)

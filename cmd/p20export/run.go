@@ -25,6 +25,7 @@ var (
 	errInput   = errors.New("cannot read the input")
 	errHarness = errors.New("cannot run the harness")
 	errServe   = errors.New("cannot serve")
+	errKeys    = errors.New("cannot write the keys")
 )
 
 // run runs the program with the arguments and returns its exit status.
@@ -61,7 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errStore) || errors.Is(err, lineage.ErrFork) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errKeys) || errors.Is(err, errStore) || errors.Is(err, lineage.ErrFork) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
@@ -86,6 +87,7 @@ const (
 	groupStore     = "Keep captures and logs"
 	groupExamine   = "Examine captures"
 	groupFreeze    = "Freeze and check artifacts"
+	groupSign      = "Sign records"
 	groupExport    = "Export artifacts"
 	groupReference = "Reference"
 )
@@ -97,6 +99,7 @@ var commands = []command{
 	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune}, {"log", groupStore, newLog},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact}, {"lineage", groupExamine, newLineage},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
+	{"keygen", groupSign, newKeygen}, {"sign", groupSign, newSign}, {"timestamp", groupSign, newTimestamp},
 	{"assay", groupExport, newAssay},
 	{"explain", groupReference, newExplain}, {"schema", groupReference, newSchema}, {"version", groupReference, newVersion},
 }

@@ -169,7 +169,7 @@ func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 				t.Errorf("validate %s: %s, canonical %t: %v", file, row.Verdict, *row.Canonical, row.Findings)
 			}
 		}
-		if row := verify.File(context.Background(), a, base+".record.json", dir, nil); row.Verdict != project.Verified {
+		if row := verify.File(context.Background(), a, base+".record.json", dir, nil, nil); row.Verdict != project.Verified {
 			t.Errorf("verify %s: %s: %v", a, row.Verdict, row.Findings)
 		}
 	}

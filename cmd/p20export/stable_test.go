@@ -128,7 +128,7 @@ func stableNames(t *testing.T) (list []string) {
 	for _, name := range schema.Names() {
 		add("schema", "%s", schema.FileName(name))
 	}
-	for _, v := range []string{artifact.Schema, capture.ManifestSchema, record.StatementType, record.PredicateType, baseline.Schema, assay.ReceiptSchema} {
+	for _, v := range []string{artifact.Schema, capture.ManifestSchema, record.StatementType, record.PredicateType, baseline.Schema, assay.ReceiptSchema, assay.ReceiptSchemaV1} {
 		add("version", "%s", v)
 	}
 	for _, p := range artifact.Profiles() {

@@ -25,6 +25,7 @@ func newVerify() *cobra.Command {
 		captures []string
 		strict   bool
 		only     bool
+		signed   policyFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE] | verify --from-list FILE [--capture CAPTURE] | verify --from-tar FILE",
@@ -74,6 +75,20 @@ unexplained, or unverifiable if they have the name of an artifact or envelope.
 Empty directories are ignored. A DIR in which no record is verified is
 unverifiable, even if nothing in it is wrong.
 
+With --trust, the signature of each record is judged by the given public keys,
+and its time-stamp by the certificates of authorities (docs/signatures.md):
+  signed        enough trusted keys have signed the record (--threshold)
+  unsigned      there is no signature
+  untrusted     there are signatures, but too few by trusted keys
+  broken        a signature that names a trusted key is not valid, or a
+                signature or time-stamp is not of its record
+Keys that are trusted for a period are judged as of the time-stamp, otherwise as
+of --at, otherwise as of now. Two more verdicts are about artifacts that verify:
+  broken        the signature is (exit status 1). Without --trust, too: a file
+                that is not of its record is found without keys
+  unsigned      --require-signature, --threshold or --require-timestamp is not
+                met (exit status 1)
+
 With --captures-only, records are ignored and each capture is compared with its
 capture.json, and its times of arrival with its response. Use it for a directory
 that contains only captures, such as that of a proxy, which may be running. All
@@ -95,6 +110,7 @@ once.
       --record frozen/one-turn.record.json --capture captures/one-turn
   p20export verify evidence --strict
   p20export verify frozen --capture captures
+  p20export verify frozen --trust release-2026.pub.pem --require-signature
   p20export verify captures --captures-only
   p20export verify --from-list artifacts.txt --capture captures
   p20export verify --from-tar evidence.tar.gz
@@ -105,6 +121,7 @@ once.
 	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the `CAPTURE` it was made from, or a directory that contains it (default: the artifact's directory); with a DIR: more captures (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: treat unexplained files as errors")
 	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check only the captures in it")
+	signed.add(cmd)
 	f := cli.AddFormat(cmd)
 	b := cli.AddBatch(cmd, "artifacts")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -125,7 +142,14 @@ once.
 		if err := checkNoBundles(args...); err != nil {
 			return err
 		}
-		s := verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict, Jobs: b.Jobs}
+		policy, err := signed.policy(cmd)
+		switch {
+		case err != nil:
+			return err
+		case only && policy.Trust != nil:
+			return errors.New("--trust cannot be used with --captures-only, which verifies no records")
+		}
+		s := verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict, Signed: policy, Jobs: b.Jobs}
 		if !b.HasArguments() || isDirectory(args[0]) {
 			if cmd.Flags().Changed("record") {
 				return errors.New("--record is only for a single artifact; in directories, lists and archives the records are found by name")
@@ -152,7 +176,7 @@ once.
 		from := strings.Join(captures, "")
 		var row verify.Row
 		cli.Reading(cmd, cmp.Or(from, args[0]), func(progress func(int64)) {
-			row = verify.File(cmd.Context(), args[0], stated, from, progress)
+			row = verify.File(cmd.Context(), args[0], stated, from, policy, progress)
 		})
 		p := newPrinter(cmd, f)
 		p.Verification(row)

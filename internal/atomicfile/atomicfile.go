@@ -113,6 +113,14 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 	return d.create(0o666, write)
 }
 
+// StagePrivate is like Stage, for a file that only its owner can read.
+func (d *Directory) StagePrivate(data []byte) (*Staged, error) {
+	return d.create(0o600, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // CreateReplacement is like Create, for a file that may replace the file with the given
 // name. If that file exists, the new file is never readable by anyone who cannot read the
 // old one, even before it is complete.

@@ -33,6 +33,8 @@ const (
 	GiveFile         = "name the file with the digest %s, or a directory that contains it, with --capture"
 	GiveCapture      = "name the capture whose capture.json has the digest %s, or a directory that contains it, with --capture"
 	KeepRecords      = "keep the records with the events: events cannot express this"
+	FewerKeys        = "name fewer public keys with --trust"
+	SignFirst        = "sign it with p20export sign, which can also ask for the time-stamp"
 	GiveRecord       = "name it with --record, or freeze the capture again"
 	SplitBundle      = "create several smaller bundles with p20export assay --bundle --split"
 	CutErrorText     = "freeze the capture again with --profile assay --projection %s, which truncates error texts at the limit and records that"
@@ -340,6 +342,24 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"file_unexplained":  "find out where the file comes from, and move it out of the directory",
 		"temporary_file":    "if no p20export is running, remove it; the next one that writes to the directory removes it too",
 		"tree_too_large":    "name its subdirectories one by one, or move out files that are not evidence",
+
+		"signature_malformed":  "restore the file that p20export sign wrote; if there is none, remove it and sign the record again",
+		"signature_of_another": "restore the record or its signature; p20export verify shows whether the record matches the capture",
+		"signature_broken":     "restore the record's signature; if it was made like this, whoever made it does not have the trusted key",
+		"signature_untrusted":  "if you trust the signer, name the public key with --trust",
+		"signature_expired":    "have the record signed with a current key; a time-stamp would have shown that this signature is older",
+		"signature_repeated":   "have someone else sign the record, if more signers are required",
+		"signature_missing":    "sign the record with p20export sign, or name the public key of its signer with --trust",
+		"signer_failed":        "run the signer by hand; docs/signatures.md describes the lines that it reads and writes",
+		"key_exposed":          "if nobody else can have read it, run: chmod 600 FILE; otherwise make a new key",
+		"token_malformed":      "restore the file that p20export timestamp wrote, or move it away and make another time-stamp",
+		"token_of_another":     "restore the signature that the time-stamp is of, or move the time-stamp away and make another",
+		"token_broken":         "move the time-stamp away and make another, with another authority",
+		"token_untrusted":      "if you trust the authority, name its certificate with --trust",
+		"token_expired":        "use another authority; this time-stamp shows no time that can be trusted",
+		"token_future":         "check the clock of this machine; if it is right, do not trust the authority",
+		"token_missing":        "make one with p20export timestamp, or name the certificate of its authority with --trust",
+		"token_refused":        "try again later or with another authority; signing works without one, and p20export timestamp adds the time-stamp later",
 
 		"archive_malformed":      "create the archive again; tar archives can be plain, or compressed with gzip or zstd",
 		"archive_member_refused": "give each member a relative name of its own; tar --dereference --hard-dereference archives files instead of links",

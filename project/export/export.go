@@ -25,6 +25,7 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // Settings configure an import.
@@ -38,6 +39,9 @@ type Settings struct {
 	// are none, the records next to the artifacts are used. In that case only receipts
 	// require records.
 	Records []string
+	// Trust says whose signatures and time-stamps the receipts state. If it is nil, they
+	// state none.
+	Trust *sign.Trust
 	// Progress is called with the number of artifacts read so far. It may be nil.
 	Progress func(artifacts int)
 	// Writing is called while a file is written or a written bundle is verified, with the
@@ -258,9 +262,13 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 		return event, false
 	}
 	of := digest.Of(data)
-	record, err := i.readRecord(of)
+	record, stated, err := i.readRecord(of)
 	if err != nil {
 		i.refuse(err)
+	}
+	var signed *sign.Signature
+	if s.Receipt && record != nil {
+		signed = i.judge(stated, s.Trust)
 	}
 	a, found := artifact.Decode(data, artifact.Assay)
 	if a == nil {
@@ -283,46 +291,80 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 		return assay.Placeholder(a), true
 	}
 	p := record.Predicate.Projection
-	return assay.Receipt{
+	receipt := assay.Receipt{
 		ArtifactRef:    ref,
 		ArtifactDigest: of,
+		RecordDigest:   digest.Of(stated),
 		Reducer:        fmt.Sprintf("%s@%d", p.Name, p.Version),
 		Origin:         string(p.Origin),
 		ImportedAt:     s.Run.Time,
-	}.Event(a), true
+	}
+	if signed != nil && signed.State == sign.IsSigned {
+		for _, by := range signed.Signers {
+			receipt.KeyIDs = append(receipt.KeyIDs, by.KeyID)
+		}
+		if signed.NotLaterThan != nil {
+			receipt.NotLaterThan = *signed.NotLaterThan
+		}
+	}
+	event = receipt.Event(a)
+	if n := assay.LineLen(event.Type, len(event.Data), s.Run, assay.MaxEvents); n > assay.MaxLineBytes {
+		// The profile leaves room for what a receipt states, but not for many signatures.
+		i.refuse(finding.New(finding.BundleLimit, "the event has %d bytes with the ids of %d keys, and may have %d", n, len(receipt.KeyIDs), assay.MaxLineBytes).WithHint(hint.FewerKeys))
+		return event, false
+	}
+	return event, true
+}
+
+// judge judges the signature of a record, and refuses the artifact if it is broken. Without
+// trust it returns nil: an event states only what was checked.
+func (i *imported) judge(stated []byte, trust *sign.Trust) *sign.Signature {
+	files, err := sign.Read(i.record, len(stated), record.ReadBounded)
+	if err != nil {
+		i.refuse(err)
+		return nil
+	}
+	signed, found := (&sign.Policy{Trust: trust}).Check(stated, files)
+	for _, f := range found {
+		if f.Severity == finding.Error {
+			i.refuse(f)
+		}
+	}
+	return signed
 }
 
 // readRecord reads the record of an artifact with the given digest. It returns nil if
 // there is no record and none is required. It checks that the record states the digest
-// and a projection of this program, because the event repeats these values.
-func (i *imported) readRecord(of digest.Digest) (*record.Record, error) {
-	record, err := record.Read(i.record)
+// and a projection of this program, because the event repeats these values. It also returns the
+// bytes of the record.
+func (i *imported) readRecord(of digest.Digest) (*record.Record, []byte, error) {
+	what, stated, err := record.ReadFrom(i.record, record.ReadBounded)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(i.record); err == nil {
-			return nil, finding.New(finding.RecordAbsent, "%s is a broken symbolic link", finding.Escape(i.record))
+			return nil, nil, finding.New(finding.RecordAbsent, "%s is a broken symbolic link", finding.Escape(i.record))
 		}
 		if !i.required {
-			return nil, nil
+			return nil, nil, nil
 		}
-		return nil, finding.New(finding.RecordAbsent, "%s does not exist, but a record is required", finding.Escape(i.record)).WithHint(hint.GiveRecord)
+		return nil, nil, finding.New(finding.RecordAbsent, "%s does not exist, but a record is required", finding.Escape(i.record)).WithHint(hint.GiveRecord)
 	}
 	i.row.Record = &i.record
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name := finding.Escape(filepath.Base(i.record))
-	if stated := record.Subject[0].Digest.SHA256; stated != of.Hex() {
-		return nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", name, finding.Escape(stated), of)
+	if stated := what.Subject[0].Digest.SHA256; stated != of.Hex() {
+		return nil, nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", name, finding.Escape(stated), of)
 	}
-	if p := record.Predicate.Projection; !project.HasVersion(p.Name, p.Version) {
-		return nil, finding.New(finding.ProjectionUnknown, "%s names projection %s version %d", name, finding.Quote(string(p.Name)), p.Version)
+	if p := what.Predicate.Projection; !project.HasVersion(p.Name, p.Version) {
+		return nil, nil, finding.New(finding.ProjectionUnknown, "%s names projection %s version %d", name, finding.Quote(string(p.Name)), p.Version)
 	}
-	if _, err := record.Settings(); err != nil {
-		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
+	if _, err := what.Settings(); err != nil {
+		return nil, nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
-	i.missing = project.CountMissing(record.Predicate.Omissions)
-	i.row.Origin, i.row.FromRequest = &record.Predicate.Projection.Origin, project.UsesRequest(record.Predicate.Omissions)
-	return record, nil
+	i.missing = project.CountMissing(what.Predicate.Omissions)
+	i.row.Origin, i.row.FromRequest = &what.Predicate.Projection.Origin, project.UsesRequest(what.Predicate.Omissions)
+	return what, stated, nil
 }
 
 // withHints adds hints to the findings of the Assay profile. A hint says how to freeze

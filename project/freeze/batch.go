@@ -67,6 +67,8 @@ func Batch(ctx context.Context, in iter.Seq2[*inputs.Input, error], s Settings, 
 		return nil, errors.New("existing files cannot be skipped if a run is selected: their names do not identify it")
 	case o.SkipExisting && o.Inline:
 		return nil, errors.New("existing files cannot be skipped if no files are written")
+	case o.Inline && s.Sign != nil:
+		return nil, errors.New("records are signed only if files are written")
 	case s.Dir == "" && !o.Inline:
 		return nil, errors.New("there is no directory for the files")
 	case o.Jobs < 0:
@@ -241,7 +243,7 @@ func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &batchWriter{frozen: make(chan *result), full: make(chan *group)}
-	w.publishing = b.settings.Publishing
+	w.publishing, w.sign = b.settings.Publishing, b.settings.Sign
 	switch {
 	case b.options.NameByDigest:
 		w.existsHint = hint.ChooseOutput

@@ -11,12 +11,13 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // skip returns the rows of a capture if the files of all its runs exist, and nil if it
 // must be frozen.
 func (b *batch) skip(ctx context.Context, in *inputs.Input, dir string) []Row {
-	e := existing{settings: b.settings.Settings, capture: in.Path}
+	e := existing{settings: b.settings.Settings, sign: b.settings.Sign, capture: in.Path}
 	name := in.Name
 	switch {
 	case b.options.NameByDigest:
@@ -55,6 +56,7 @@ func countRuns(ctx context.Context, in *inputs.Input) int {
 // existing compares existing files with a capture.
 type existing struct {
 	settings           project.Settings
+	sign               *sign.Settings // or nil
 	capture            string
 	manifest, response digest.Digest
 }
@@ -78,6 +80,12 @@ func (e *existing) rows(runs int, path func(run int) string) []Row {
 			return nil
 		}
 		row := Row{Capture: e.capture, Run: &run, Verdict: project.Skipped}
+		if e.sign != nil {
+			row.Signature = new(path(run) + record.SignatureSuffix)
+			if stamp := path(run) + record.TimestampSuffix; exists(stamp) {
+				row.Timestamp = &stamp
+			}
+		}
 		row.setPaths(path(run))
 		rows = append(rows, row)
 	}
@@ -91,7 +99,7 @@ func (e *existing) has(run int, path string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	r, err := record.Read(path + record.Suffix)
+	r, data, err := record.ReadFrom(path+record.Suffix, record.ReadBounded)
 	if err != nil || r.Subject[0].Name != filepath.Base(path)+record.ArtifactSuffix || r.Subject[1].Name != filepath.Base(path)+record.EnvelopeSuffix {
 		return false
 	}
@@ -105,6 +113,12 @@ func (e *existing) has(run int, path string) bool {
 	}
 	if r.Predicate.Times.Source != project.OperatorTime {
 		made.Operator = e.settings.Operator // it was not needed
+	}
+	if e.sign != nil {
+		files, err := sign.Read(path+record.Suffix, len(data), record.ReadBounded)
+		if err != nil || !e.sign.IsMade(data, files) {
+			return false
+		}
 	}
 	return made == e.settings && hasSize(path+record.ArtifactSuffix, sizes.ArtifactBytes) && hasSize(path+record.EnvelopeSuffix, sizes.EnvelopeBytes)
 }

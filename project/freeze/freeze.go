@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // Settings configure freezing.
@@ -29,7 +30,10 @@ type Settings struct {
 	Name string
 	// Tool is the program that the record names. Its name must be record.ToolName,
 	// because verify expects that name. An empty name means record.ToolName.
-	Tool     record.Tool
+	Tool record.Tool
+	// Sign says how the records of Freeze and Batch are signed. If it is nil, they are
+	// not.
+	Sign     *sign.Settings
 	Progress scan.Progress
 	// Publishing is called while files are written, with the number of runs whose files
 	// are durable, and the number of runs that were frozen so far. It may be nil. Batch
@@ -72,6 +76,10 @@ type Row struct {
 	// Findings are sorted by place, not by severity. The reasons for which a run was not
 	// frozen have the severity error.
 	Findings []finding.Finding `json:"findings"`
+	// Signature is the path of the DSSE envelope over the record, if it was signed.
+	Signature *string `json:"signature"`
+	// Timestamp is the path of the time-stamp of the signature, if there is one.
+	Timestamp *string `json:"timestamp"`
 
 	// ArtifactJSON is the text of the artifact's file, if a run was frozen without files.
 	ArtifactJSON *string `json:"artifact_json,omitzero"`
@@ -120,7 +128,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	files := &staging{dir: s.Dir}
 	defer files.close()
 	rows := freeze(ctx, c, s, files)
-	to := &publisher{publishing: s.Publishing}
+	to := &publisher{publishing: s.Publishing, sign: s.Sign}
 	defer to.close()
 	to.publish(ctx, s.Dir, rows, files)
 	return rows, nil

@@ -1,8 +1,10 @@
 package freeze
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // publisher writes the files of frozen runs. It keeps some of the directories open that
@@ -24,8 +27,9 @@ type publisher struct {
 	used       int    // number of uses of all directories
 	existsHint string // the next step if a file exists with other content, or empty
 	publishing func(durable, frozen int)
-	runs       atomic.Int64 // whose files are to be written
-	durable    atomic.Int64 // of them, those whose files were written, or that failed
+	sign       *sign.Settings // or nil
+	runs       atomic.Int64   // whose files are to be written
+	durable    atomic.Int64   // of them, those whose files were written, or that failed
 }
 
 // maxDirectories is the number of directories from which on a publisher closes those that
@@ -48,6 +52,8 @@ type written struct {
 	set  *atomicfile.Set
 	in   *directory
 	path string // of the files, without suffix
+	// signed and stamped report whether there are a signature and a time-stamp.
+	signed, stamped bool
 }
 
 // The limits of a group of files that are made durable together.
@@ -138,11 +144,8 @@ func (p *publisher) prepare(ctx context.Context, dir string, row *Row, files *st
 		name := files.runs[*row.Run].name
 		w.path = filepath.Join(dir, name)
 		var data Files
-		data, err = files.take(*row.Run)
-		write = []atomicfile.File{
-			{Name: name + record.ArtifactSuffix, Data: data.Artifact, Same: atomicfile.Equal},
-			{Name: name + record.EnvelopeSuffix, Data: data.Envelope, Same: atomicfile.Equal},
-			{Name: name + record.Suffix, Data: data.Record, Same: sameRecord}, // keep a record that differs in the tool version only
+		if data, err = files.take(*row.Run); err == nil {
+			write, err = p.files(ctx, w, data)
 		}
 	}
 	if err == nil {
@@ -155,6 +158,56 @@ func (p *publisher) prepare(ctx context.Context, dir string, row *Row, files *st
 	}
 	w.set = w.in.Prepare(write...)
 	return w
+}
+
+// files returns the files of a run, and sets whether it is signed. The record is the last: it
+// exists only if all others do.
+func (p *publisher) files(ctx context.Context, w *written, data Files) ([]atomicfile.File, error) {
+	path, name := w.path, filepath.Base(w.path)
+	list := []atomicfile.File{
+		{Name: name + record.ArtifactSuffix, Data: data.Artifact, Same: atomicfile.Equal},
+		{Name: name + record.EnvelopeSuffix, Data: data.Envelope, Same: atomicfile.Equal},
+	}
+	stated := atomicfile.File{Name: name + record.Suffix, Data: data.Record, Same: sameRecord} // keep a record that differs in the tool version only
+	if p.sign != nil {
+		var err error
+		if stated.Data, err = keptRecord(path+record.Suffix, data.Record); err != nil {
+			return nil, err
+		}
+		stated.Same = atomicfile.Equal // it is what was signed
+		existing, err := sign.Read(path+record.Suffix, len(stated.Data), record.ReadBounded)
+		if err != nil {
+			return nil, err
+		}
+		made, err := p.sign.Make(ctx, stated.Data, existing)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, atomicfile.File{Name: name + record.SignatureSuffix, Data: made.Envelope, Same: atomicfile.Equal})
+		w.signed = true
+		if made.Token != nil {
+			list = append(list, atomicfile.File{Name: name + record.TimestampSuffix, Data: made.Token, Same: atomicfile.Equal})
+			w.stamped = true
+		}
+	}
+	return append(list, stated), nil
+}
+
+// keptRecord returns the record at path if it differs from the given one only in the tool
+// version, and otherwise the given one.
+func keptRecord(path string, data []byte) ([]byte, error) {
+	there, err := record.ReadBounded(path, record.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return data, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	section := func(b []byte) *io.SectionReader { return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))) }
+	if same, err := sameRecord(section(there), section(data)); same || err != nil {
+		return there, err
+	}
+	return data, nil
 }
 
 // directory returns the open directory for a set of files.
@@ -216,6 +269,12 @@ func (p *publisher) commit(ctx context.Context, g *group) {
 		err := w.set.Err
 		if _, unsynced := errors.AsType[*atomicfile.UnsyncedError](err); err == nil || unsynced {
 			w.row.setPaths(w.path)
+			if w.signed {
+				w.row.Signature = new(w.path + record.SignatureSuffix)
+			}
+			if w.stamped {
+				w.row.Timestamp = new(w.path + record.TimestampSuffix)
+			}
 			for _, name := range w.set.Left {
 				w.row.Findings = append(w.row.Findings, finding.Leftover(name))
 			}

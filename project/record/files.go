@@ -22,6 +22,19 @@ const (
 	Suffix         = ".record.json"
 )
 
+// Suffixes of the files of the signature of a record, a DSSE envelope and a time-stamp
+// response of RFC 3161.
+const (
+	SignatureSuffix = ".record.dsse.json"
+	TimestampSuffix = ".record.tsr"
+)
+
+// SignaturePath returns the path of the signature of the record at a path.
+func SignaturePath(record string) string { return strings.TrimSuffix(record, ".json") + ".dsse.json" }
+
+// TimestampPath returns the path of the time-stamp of the signature of the record at a path.
+func TimestampPath(record string) string { return strings.TrimSuffix(record, ".json") + ".tsr" }
+
 // Path returns the path of the record that freeze writes for an artifact. If the
 // name does not end in ArtifactSuffix, Suffix replaces its last extension.
 func Path(artifact string) string {
@@ -40,6 +53,8 @@ func kindByName(path string) string {
 		return "a record"
 	case strings.HasSuffix(path, EnvelopeSuffix):
 		return "an envelope"
+	case strings.HasSuffix(path, SignatureSuffix):
+		return "the signature of a record"
 	}
 	return ""
 }
@@ -67,23 +82,26 @@ func ReadArtifact(path string) ([]byte, error) {
 
 // Read reads and decodes a record. For an invalid record, the error is the finding
 // record_malformed.
-func Read(path string) (*Record, error) { return ReadFrom(path, ReadBounded) }
+func Read(path string) (*Record, error) {
+	r, _, err := ReadFrom(path, ReadBounded)
+	return r, err
+}
 
-// ReadFrom is like Read, but calls read for the content of the file. read must behave
-// like ReadBounded.
-func ReadFrom(path string, read func(path string, limit int) ([]byte, error)) (*Record, error) {
+// ReadFrom is like Read, but calls read for the content of the file, and also returns that.
+// read must behave like ReadBounded.
+func ReadFrom(path string, read func(path string, limit int) ([]byte, error)) (_ *Record, stated []byte, _ error) {
 	stated, err := read(path, MaxBytes)
 	if errors.Is(err, ErrTooLong) {
-		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+		return nil, nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := Decode(stated)
 	if err != nil {
-		return nil, finding.New(finding.RecordMalformed, "%s is not a record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
+		return nil, nil, finding.New(finding.RecordMalformed, "%s is not a record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
 	}
-	return r, nil
+	return r, stated, nil
 }
 
 // ErrTooLong reports a file that exceeds the limit of its kind.

@@ -21,7 +21,7 @@ func (row *Row) compareRecord(read func(path string, limit int) ([]byte, error))
 	if path == "" {
 		return
 	}
-	stated, err := record.ReadFrom(path, read)
+	stated, _, err := record.ReadFrom(path, read)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

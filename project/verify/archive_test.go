@@ -196,7 +196,7 @@ func TestList(t *testing.T) {
 				why := finding.New(finding.IOFailed, "%s is not a directory, and only the captures in directories are checked", e.Path)
 				want = append(want, ListRow{Artifact: &Row{Artifact: e.Path, Verdict: project.Failed, Findings: []finding.Finding{why}}})
 			default:
-				want = append(want, ListRow{Artifact: new(File(context.Background(), e.Path, "", from, nil))})
+				want = append(want, ListRow{Artifact: new(File(context.Background(), e.Path, "", from, nil, nil))})
 			}
 		}
 		for _, jobs := range []int{1, 8} {
@@ -225,7 +225,7 @@ func TestListPlain(t *testing.T) {
 		var list []inputs.Entry
 		for _, path := range found {
 			list = append(list, inputs.Entry{Path: path})
-			want = append(want, ListRow{Artifact: new(File(context.Background(), path, "", from, nil))})
+			want = append(want, ListRow{Artifact: new(File(context.Background(), path, "", from, nil, nil))})
 		}
 		for _, jobs := range []int{1, 8} {
 			s := TreeSettings{Jobs: jobs}

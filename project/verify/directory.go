@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/internal/tarfs"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // TreeRow is the outcome for one record of a directory, or for another file or capture
@@ -27,6 +28,8 @@ type TreeRow struct {
 	Findings   []finding.Finding   `json:"findings"`
 	// File is the path if the row is not about an artifact, record or capture.
 	File *string `json:"file"`
+	// Signature is what the signatures of the record are worth, if keys are trusted.
+	Signature *sign.Signature `json:"signature"`
 
 	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
@@ -42,6 +45,9 @@ type TreeSettings struct {
 	CapturesOnly bool
 	// Strict makes unexplained files errors.
 	Strict bool
+	// Signed says what is demanded of the signatures of records. If it is nil, only
+	// their form is checked, and that they are of their records.
+	Signed *sign.Policy
 	// Jobs is the maximum number of captures that are read at the same time. It does
 	// not affect the rows. The default is 1.
 	Jobs int

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -55,7 +56,7 @@ func verifyOpened(ctx context.Context, open func() (*capture.Capture, error), cl
 // claimOf returns the claim of the record of a row, and sets the artifact of the row. If
 // the record cannot be verified, the claim has an error.
 func claimOf(row *Row) *claim {
-	stated, err := record.Read(row.Record)
+	stated, bytes, err := record.ReadFrom(row.Record, record.ReadBounded)
 	if err != nil {
 		return &claim{err: err}
 	}
@@ -64,6 +65,6 @@ func claimOf(row *Row) *claim {
 	if c.err = c.state(stated); c.err == nil {
 		c.err = record.CheckArtifactName(row.Artifact)
 	}
-	c.load = (&recordClaim{claim: *c, files: disk{}, tree: TreeRow{Artifact: &row.Artifact, Record: &row.Record}}).reload
+	c.load = (&recordClaim{claim: *c, files: disk{}, tree: TreeRow{Artifact: &row.Artifact, Record: &row.Record}, sum: digest.Of(bytes)}).reload
 	return c
 }

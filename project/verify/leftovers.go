@@ -207,6 +207,10 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 		v.evidence = true
 		return rowOf(TreeRow{File: new(e.path())}, finding.New(finding.RecordAbsent, "no record next to the envelope names it, so it cannot be verified"))
 	}
+	if strings.HasSuffix(e.name, record.SignatureSuffix) || strings.HasSuffix(e.name, record.TimestampSuffix) {
+		v.evidence = true
+		return rowOf(TreeRow{File: new(e.path())}, finding.New(finding.RecordAbsent, "the record that the signature or time-stamp would be of does not exist"))
+	}
 	if used := v.sources.usedCopy(e); used != nil {
 		return TreeRow{Capture: new(e.path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}

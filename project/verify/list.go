@@ -74,7 +74,7 @@ func (l *list) verify(ctx context.Context, e inputs.Entry) listed {
 		err = finding.New(finding.IOFailed, "%s is not a directory, and only the captures in directories are checked", finding.Escape(e.Path))
 	default:
 		captures := slices.Concat(l.settings.Captures, []string{""})
-		return listed{row: new(verifyFile(ctx, e.Path, "", captures[0], l.find, l.settings.progress()))}
+		return listed{row: new(verifyFile(ctx, e.Path, "", captures[0], l.settings.Signed, l.find, l.settings.progress()))}
 	}
 	row := Row{Artifact: e.Path}.withOutcome(nil, err)
 	row.Verdict = project.Failed

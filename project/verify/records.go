@@ -1,13 +1,17 @@
 package verify
 
 import (
+	"io/fs"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // statedRecord is what is kept of each record in a directory until its row is emitted.
@@ -48,6 +52,7 @@ type verified struct {
 	record int
 	row    TreeRow
 	found  *storedFindings // the findings of the row, or nil
+	judged *judged         // or nil, if the record cannot be read
 }
 
 // records verifies every record in the order of their paths. It reads all records
@@ -83,6 +88,7 @@ func (v *treeVerifier) records() bool {
 			}
 			v.store.release(one.found)
 		}
+		one.judged.addTo(&one.row)
 		if !v.emit(one.row) {
 			return false
 		}
@@ -95,7 +101,7 @@ func (v *treeVerifier) records() bool {
 func (v *treeVerifier) readRecords() ([]statedRecord, bool) {
 	type result struct {
 		statedRecord
-		named [2]*entry
+		named [4]*entry
 	}
 	files := func(yield func(*entry) bool) {
 		for e := range v.tree.all() {
@@ -195,6 +201,7 @@ func (v *treeVerifier) verify(list []statedRecord, g recordGroup) []verified {
 		if !r.done {
 			r.readArtifact(len(g.records) <= maxKept)
 		}
+		r.judge(v.settings.Signed)
 		claims[i] = r
 	}
 	open := slices.DeleteFunc(slices.Clone(claims), func(r *recordClaim) bool { return r.done })
@@ -210,7 +217,7 @@ func (v *treeVerifier) verify(list []statedRecord, g recordGroup) []verified {
 	}
 	outcomes := make([]verified, len(claims))
 	for i, r := range claims {
-		outcomes[i] = verified{g.records[i], r.tree, r.found}
+		outcomes[i] = verified{g.records[i], r.tree, r.found, r.judged}
 	}
 	return outcomes
 }
@@ -222,9 +229,15 @@ type recordClaim struct {
 	tree     TreeRow
 	found    *storedFindings // the findings of the row
 	done     bool            // tree has the outcome
-	named    [2]*entry       // the artifact and the envelope that the record names
-	files    files
-	stated   *record.Record // until readArtifact
+	// named are the artifact and the envelope that the record names, and its signature
+	// and time-stamp.
+	named  [4]*entry
+	files  files
+	stated *record.Record // until readArtifact
+	bytes  []byte         // of the record, until its signature is judged
+	sum    digest.Digest  // of the record
+	in     *folder
+	judged *judged
 }
 
 // key returns the capture that the record states.
@@ -242,7 +255,9 @@ func (r *recordClaim) fail(err error) { r.tree, r.done = rowOf(r.tree, err), tru
 func newRecordClaim(e *entry) *recordClaim {
 	r := &recordClaim{tree: TreeRow{Record: new(e.path())}}
 	files := e.files()
-	what, err := record.ReadFrom(e.path(), files.read)
+	r.in = e.in
+	r.named[2], r.named[3] = e.in.regular(record.SignaturePath(e.name)), e.in.regular(record.TimestampPath(e.name))
+	what, stated, err := record.ReadFrom(e.path(), files.read)
 	if err != nil {
 		stem := strings.TrimSuffix(e.name, record.Suffix)
 		r.name(e.in, stem+record.ArtifactSuffix, stem+record.EnvelopeSuffix)
@@ -258,8 +273,23 @@ func newRecordClaim(e *entry) *recordClaim {
 		return r
 	}
 	r.files, r.stated, r.earlyErr = files, what, unstated
+	r.bytes, r.sum = stated, digest.Of(stated)
 	r.envelope = envelopeBeside(files, *r.tree.Artifact)
 	return r
+}
+
+// judge judges the signature of the record, unless the record cannot be read.
+func (r *recordClaim) judge(p *sign.Policy) {
+	if r.bytes == nil {
+		return
+	}
+	r.judged = judge(*r.tree.Record, r.bytes, p, func(path string, limit int) ([]byte, error) {
+		if r.in.regular(filepath.Base(path)) == nil {
+			return nil, fs.ErrNotExist // a link is not followed
+		}
+		return r.files.read(path, limit)
+	})
+	r.bytes = nil
 }
 
 // maxKept is the maximum number of records in a group that are kept in memory with their
@@ -309,11 +339,11 @@ func (r *recordClaim) reload() ([]byte, *record.Record, error) {
 		return nil, nil, err
 	}
 	path := *r.tree.Record
-	again, err := record.ReadFrom(path, r.files.read)
+	again, stated, err := record.ReadFrom(path, r.files.read)
 	if err != nil {
 		return nil, nil, err
 	}
-	if settings, err := again.Settings(); err != nil || settings != r.settings || again.Predicate.Capture != r.source {
+	if digest.Of(stated) != r.sum {
 		return nil, nil, changed(path)
 	}
 	return given, again, nil

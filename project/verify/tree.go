@@ -86,11 +86,12 @@ func (e *entry) regular() bool { return e != nil && e.err() == nil && e.mode.IsR
 // kind describes an entry that is not a regular file.
 func (e *entry) kind() string { return (&dirtree.Entry{Mode: e.mode}).Kind() }
 
-// isOutput reports whether the entry is named like one of the three files of a frozen
-// run. Such a file is never used as a raw capture, even if an envelope has the same
+// isOutput reports whether the entry is named like one of the files of a frozen run, or of
+// its signature. Such a file is never used as a raw capture, even if an envelope has the same
 // bytes.
 func (e *entry) isOutput() bool {
-	return strings.HasSuffix(e.name, record.ArtifactSuffix) || strings.HasSuffix(e.name, record.EnvelopeSuffix) || strings.HasSuffix(e.name, record.Suffix)
+	return slices.ContainsFunc([]string{record.ArtifactSuffix, record.EnvelopeSuffix, record.Suffix, record.SignatureSuffix, record.TimestampSuffix},
+		func(suffix string) bool { return strings.HasSuffix(e.name, suffix) })
 }
 
 // file returns the entry with the given name, unless it is a directory, or nil.

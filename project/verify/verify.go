@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // The verdicts on other contents of a directory.
@@ -30,6 +31,12 @@ const (
 	// Unexplained is the verdict on a file that belongs to no capture and no record.
 	// Whether it is an error depends on the severity of its finding.
 	Unexplained project.Verdict = "unexplained"
+	// Broken is the verdict on an artifact that verifies, but whose signature or
+	// time-stamp is broken, or not of its record.
+	Broken project.Verdict = "broken"
+	// Unsigned is the verdict on an artifact that verifies, but lacks a signature or a
+	// time-stamp that is required.
+	Unsigned project.Verdict = "unsigned"
 )
 
 // Row is the outcome of verifying one artifact.
@@ -41,6 +48,8 @@ type Row struct {
 	Origin     *project.Origin     `json:"origin"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
+	// Signature is what the signatures of the record are worth, if keys are trusted.
+	Signature *sign.Signature `json:"signature"`
 
 	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
@@ -65,21 +74,33 @@ type Files struct {
 // directory and its subdirectories for a capture with the digest that the record states.
 // If capturePath is a directory of captures, File searches that directory. It uses the
 // first intact match. Times given by the operator are read from the record and reported.
-func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
-	return verifyFile(ctx, artifactPath, recordPath, capturePath, &finder{jobs: 1, limit: MaxEntries}, progress)
+// The signature of the record is judged as signed demands.
+func File(ctx context.Context, artifactPath, recordPath, capturePath string, signed *sign.Policy, progress scan.Progress) Row {
+	return verifyFile(ctx, artifactPath, recordPath, capturePath, signed, &finder{jobs: 1, limit: MaxEntries}, progress)
 }
 
 // verifyFile is File with a finder, which several calls can share.
-func verifyFile(ctx context.Context, artifactPath, recordPath, capturePath string, find *finder, progress scan.Progress) Row {
+func verifyFile(ctx context.Context, artifactPath, recordPath, capturePath string, signed *sign.Policy, find *finder, progress scan.Progress) Row {
 	given, err := readArtifact(disk{}, artifactPath)
 	var stated *record.Record
+	var bytes []byte
 	if err == nil {
-		recordPath, stated, err = readRecord(artifactPath, recordPath)
+		recordPath, stated, bytes, err = readRecord(artifactPath, recordPath)
 	}
 	row := Row{Artifact: artifactPath, Record: recordPath, Capture: capturePath}
 	if err != nil {
 		return row.withOutcome(nil, err)
 	}
+	row = verifyRead(ctx, row, given, stated, capturePath, find, progress)
+	j := judge(recordPath, bytes, signed, record.ReadBounded)
+	row.Signature, row.Verdict, row.Findings = j.signature, j.verdict(row.Verdict), append(row.Findings, j.found...)
+	finding.Sort(row.Findings)
+	return row
+}
+
+// verifyRead verifies an artifact and a record that were read.
+func verifyRead(ctx context.Context, row Row, given []byte, stated *record.Record, capturePath string, find *finder, progress scan.Progress) Row {
+	artifactPath := row.Artifact
 	name := filepath.Base(artifactPath)
 	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(disk{}, artifactPath)}
 	store := &findingStore{limit: maxFindings}
@@ -219,19 +240,19 @@ func readArtifact(from files, path string) ([]byte, error) {
 }
 
 // readRecord reads the record at path or, if path is empty, the record next to the
-// artifact. It also returns the path of the record.
-func readRecord(artifact, path string) (string, *record.Record, error) {
+// artifact. It also returns the path of the record and its bytes.
+func readRecord(artifact, path string) (string, *record.Record, []byte, error) {
 	if path == "" {
 		if err := record.CheckArtifactName(artifact); err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		path = record.Path(artifact)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path, nil, finding.New(finding.RecordAbsent, "there is no %s next to the artifact, so the artifact cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
+			return path, nil, nil, finding.New(finding.RecordAbsent, "there is no %s next to the artifact, so the artifact cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
 		}
 	}
-	stated, err := record.Read(path)
-	return path, stated, err
+	stated, bytes, err := record.ReadFrom(path, record.ReadBounded)
+	return path, stated, bytes, err
 }
 
 // envelopeName returns the name of the envelope next to an artifact.

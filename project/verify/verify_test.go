@@ -59,7 +59,7 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 	raw, out := frozen(t, scenario, p)
 	artifact := filepath.Join(out, scenario+record.ArtifactSuffix)
 	stated := filepath.Join(out, scenario+record.Suffix)
-	verdict := func() project.Verdict { return File(context.Background(), artifact, stated, raw, nil).Verdict }
+	verdict := func() project.Verdict { return File(context.Background(), artifact, stated, raw, nil, nil).Verdict }
 	if v := verdict(); v != project.Verified {
 		t.Fatalf("before any flip: %s", v)
 	}
@@ -158,7 +158,7 @@ func TestVerifyEarlierVersions(t *testing.T) {
 			t.Errorf("%s is of %s, not %s", name, of, from.of)
 		}
 		versions[from.of] = true
-		if row := File(t.Context(), path, "", from.capture, nil); row.Verdict != project.Verified {
+		if row := File(t.Context(), path, "", from.capture, nil, nil); row.Verdict != project.Verified {
 			t.Errorf("%s: %s %v", name, row.Verdict, row.Findings)
 		}
 	}
@@ -192,7 +192,7 @@ func TestVerifyFirstVersion(t *testing.T) {
 		if err := os.WriteFile(other, []byte(strings.Replace(string(stated), `"version": 1`, `"version": `+version, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if row := File(t.Context(), filepath.Join(earlier, "input"+record.ArtifactSuffix), other, filepath.Join(earlier, "input.ndjson"), nil); row.Verdict != want {
+		if row := File(t.Context(), filepath.Join(earlier, "input"+record.ArtifactSuffix), other, filepath.Join(earlier, "input.ndjson"), nil, nil); row.Verdict != want {
 			t.Errorf("version %s: %s %v, want %s", version, row.Verdict, row.Findings, want)
 		}
 	}
@@ -227,7 +227,7 @@ func TestVerifyOtherCopy(t *testing.T) {
 	if err := errors.Join(os.Rename(response, filepath.Join(dir, "elsewhere")), os.Symlink("../../elsewhere", response)); err != nil {
 		t.Fatal(err)
 	}
-	row := File(context.Background(), filepath.Join(dir, "frozen/one-turn.artifact.json"), "", filepath.Join(dir, "captures"), nil)
+	row := File(context.Background(), filepath.Join(dir, "frozen/one-turn.artifact.json"), "", filepath.Join(dir, "captures"), nil, nil)
 	if row.Verdict != project.Verified || row.Capture != whole {
 		t.Errorf("%s by %s: %v", row.Verdict, row.Capture, row.Findings)
 	}

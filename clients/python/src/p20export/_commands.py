@@ -61,6 +61,7 @@ __all__ = [
     "ImportRow",
     "InspectionRow",
     "InstabilityRow",
+    "KeyPairRow",
     "LineageRow",
     "LintDeclaration",
     "LintGroupRow",
@@ -91,6 +92,9 @@ __all__ = [
     "ScenarioOutcomes",
     "ScenarioRow",
     "SchemaRow",
+    "SignSignatory",
+    "SignSignature",
+    "SignedRow",
     "StateRow",
     "TopicRow",
     "TraceDifferenceRow",
@@ -113,6 +117,7 @@ __all__ = [
     "explain",
     "freeze",
     "inspect",
+    "keygen",
     "lineage",
     "lint",
     "log_cat",
@@ -128,12 +133,14 @@ __all__ = [
     "recover",
     "report",
     "schema",
+    "sign",
+    "timestamp",
     "validate",
     "verify",
     "version",
 ]
 
-Verdict = Literal["frozen", "refused", "accepted", "malformed", "verified", "differs", "unverifiable", "error", "whole", "unexplained", "equal", "written", "removed", "removable", "kept", "unmatched", "recovered", "set-aside", "cleaned", "recoverable", "in-use", "unrecoverable", "captured", "skipped", "unexpected"]
+Verdict = Literal["frozen", "refused", "accepted", "malformed", "verified", "differs", "unverifiable", "error", "whole", "unexplained", "broken", "unsigned", "equal", "written", "removed", "removable", "kept", "unmatched", "recovered", "set-aside", "cleaned", "recoverable", "in-use", "unrecoverable", "captured", "skipped", "unexpected"]
 End = Literal["eof", "cancelled", "error", "limit", "storage"]
 Framing = Literal["sse", "ndjson", "json", "opaque"]
 Severity = Literal["error", "warning", "info"]
@@ -734,6 +741,8 @@ class FreezeRow(Row, row="freeze", profiles=FreezeProfiles, findings=Finding):
     capture_bytes: int | None
     profiles: FreezeProfiles | None
     findings: list[Finding]
+    signature: str | None
+    timestamp: str | None
     artifact_json: str | None
     envelope_ndjson: str | None
     record_json: str | None
@@ -866,7 +875,26 @@ class GoldenRow(Row, row="golden", findings=Finding):
     findings: list[Finding]
 
 
-class VerificationRow(Row, row="verification", findings=Finding):
+class SignSignatory(Row):
+    """Signatory is a trusted key that has signed a record."""
+
+    name: str
+    key_id: str
+    key_type: str
+
+
+class SignSignature(Row, signers=SignSignatory):
+    """Signature is what is known of the signatures of a record."""
+
+    state: str
+    signers: list[SignSignatory]
+    not_later_than: str | None
+    authority: str | None
+    judged_at: str | None
+    judged_by: str | None
+
+
+class VerificationRow(Row, row="verification", findings=Finding, signature=SignSignature):
     """verify: one artifact."""
 
     type: Literal["verification"]
@@ -877,9 +905,10 @@ class VerificationRow(Row, row="verification", findings=Finding):
     origin: Origin | None
     time_source: TimeSource | None
     findings: list[Finding]
+    signature: SignSignature | None
 
 
-class DirectoryEntryRow(Row, row="directory_entry", findings=Finding):
+class DirectoryEntryRow(Row, row="directory_entry", findings=Finding, signature=SignSignature):
     """verify DIR: one artifact, capture or other file in DIR."""
 
     type: Literal["directory_entry"]
@@ -891,6 +920,30 @@ class DirectoryEntryRow(Row, row="directory_entry", findings=Finding):
     time_source: TimeSource | None
     findings: list[Finding]
     file: str | None
+    signature: SignSignature | None
+
+
+class KeyPairRow(Row, row="key_pair"):
+    """keygen: the new pair of keys."""
+
+    type: Literal["key_pair"]
+    private_key: str
+    public_key: str
+    key_id: str
+    key_type: str
+
+
+class SignedRow(Row, row="signed", findings=Finding):
+    """sign and timestamp: one record."""
+
+    type: Literal["signed"]
+    record: str
+    verdict: Verdict
+    signature: str | None
+    timestamp: str | None
+    key_ids: list[str]
+    not_later_than: str | None
+    findings: list[Finding]
 
 
 class RecoveryRow(Row, row="recovery", findings=Finding):
@@ -1265,6 +1318,7 @@ def assay(
     receipt: bool = False,
     record: StrPath | Sequence[StrPath] = (),
     split: bool = False,
+    trust: str | Sequence[str] = (),
 ) -> list[ImportRow | OutputRow]:
     """Export artifacts as Assay events or bundles.
 
@@ -1281,6 +1335,7 @@ def assay(
     receipt: use the receipt form, which states where the artifact came from
     record: RECORD of the artifact (default: the one next to it); for several artifacts one each, in the same order
     split: with --bundle: write as many bundles as the events need
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
     """
     return call("assay", locals())
 
@@ -1481,12 +1536,17 @@ def freeze(
     name: str | None = None,
     name_by: Literal["name", "digest"] | None = None,
     output: StrPath | None = None,
+    passphrase_fd: int | None = None,
+    passphrase_file: StrPath | None = None,
     profile: Literal["v1", "assay"] | None = None,
     projection: str | None = None,
     run: str | None = None,
+    sign: StrPath | Sequence[StrPath] = (),
+    signer: str | Sequence[str] = (),
     skip_existing: bool = False,
     snapshot: Literal["only", "first", "last"] | int | None = None,
     started_at: str | None = None,
+    timestamp: str | None = None,
 ) -> list[FreezeRow]:
     """Freeze the runs of captures into artifacts.
 
@@ -1502,12 +1562,17 @@ def freeze(
     name: NAME of the files instead of the capture's name (one capture only)
     name_by: name the files by the capture's name, or by the digest of its response: name|digest
     output: DIR to write the files to, created if missing (required without --inline)
+    passphrase_fd: read the passphrase from the open file descriptor N
+    passphrase_file: FILE whose first line is the passphrase of the key
     profile: limits for artifacts: v1|assay; assay adds those of Assay's mapper 5.4.0
     projection: PROJECTION that turns a run into an artifact
     run: freeze only one RUN: its id, or '#2' for the second
+    sign: sign the records with the private key in FILE (PKCS#8, PEM; repeatable)
+    signer: sign with the key of a program, COMMAND and its arguments with spaces between (repeatable)
     skip_existing: skip captures that are already frozen in DIR
     snapshot: the snapshot that emitted-snapshot-text takes: only|first|last|N; N counts from 1
     started_at: TIME at which the run started, in RFC 3339, for a capture without times
+    timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
     """
     return call("freeze", locals())
 
@@ -1537,6 +1602,25 @@ def inspect(
     state: show the state that a client has
     """
     return call("inspect", locals())
+
+
+def keygen(
+    *args: StrPath,
+    encrypt: bool = False,
+    passphrase_fd: int | None = None,
+    passphrase_file: StrPath | None = None,
+    type: str | None = None,
+) -> list[KeyPairRow]:
+    """Make a pair of keys for signing records.
+
+    p20export keygen NAME [flags]
+
+    encrypt: encrypt the private key with a passphrase
+    passphrase_fd: read the passphrase from the open file descriptor N
+    passphrase_file: FILE whose first line is the passphrase of the key
+    type: TYPE of the keys: ed25519 or ecdsa-p256
+    """
+    return call("keygen", locals())
 
 
 def lineage(
@@ -1887,6 +1971,40 @@ def schema(
     return call("schema", locals())
 
 
+def sign(
+    *args: StrPath,
+    key: StrPath | Sequence[StrPath] = (),
+    passphrase_fd: int | None = None,
+    passphrase_file: StrPath | None = None,
+    signer: str | Sequence[str] = (),
+    timestamp: str | None = None,
+) -> list[SignedRow]:
+    """Sign records.
+
+    p20export sign RECORD|DIR... --key FILE [flags]
+
+    key: FILE of a private key (PKCS#8, PEM; repeatable)
+    passphrase_fd: read the passphrase from the open file descriptor N
+    passphrase_file: FILE whose first line is the passphrase of the key
+    signer: sign with the key of a program, COMMAND and its arguments with spaces between (repeatable)
+    timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
+    """
+    return call("sign", locals())
+
+
+def timestamp(
+    *args: StrPath,
+    timestamp: str | None = None,
+) -> list[SignedRow]:
+    """Add time-stamps to the signatures of records.
+
+    p20export timestamp RECORD|DIR... --timestamp URL [flags]
+
+    timestamp: URL of the time-stamp authority (required)
+    """
+    return call("timestamp", locals())
+
+
 def validate(
     *args: StrPath,
     from_list: StrPath | None = None,
@@ -1912,13 +2030,18 @@ def validate(
 
 def verify(
     *args: StrPath,
+    at: str | None = None,
     capture: StrPath | Sequence[StrPath] = (),
     captures_only: bool = False,
     from_list: StrPath | None = None,
     from_tar: StrPath | None = None,
     jobs: int | None = None,
     record: StrPath | None = None,
+    require_signature: bool = False,
+    require_timestamp: bool = False,
     strict: bool = False,
+    threshold: int | None = None,
+    trust: str | Sequence[str] = (),
 ) -> list[VerificationRow | DirectoryEntryRow]:
     """Check artifacts against the captures they were made from.
 
@@ -1926,13 +2049,18 @@ def verify(
     p20export verify --from-list FILE [--capture CAPTURE] [flags]
     p20export verify --from-tar FILE [flags]
 
+    at: with --trust: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
     capture: the CAPTURE it was made from, or a directory that contains it (default: the artifact's directory); with a DIR: more captures (repeatable)
     captures_only: with a DIR: check only the captures in it
     from_list: read the names of the artifacts from FILE, one per line or separated by NUL bytes; - is standard input
     from_tar: read the artifacts from the tar archive FILE; - is standard input
     jobs: work on N artifacts at the same time (default: the number of CPUs)
     record: the RECORD of a single artifact (default: the one next to it)
+    require_signature: with --trust: fail if a record is not signed by a trusted key
+    require_timestamp: with --trust: fail without a signature and a time-stamp of a trusted authority
     strict: with a DIR: treat unexplained files as errors
+    threshold: with --trust: fail if fewer than N trusted keys have signed a record
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
     """
     return call("verify", locals())
 

@@ -32,6 +32,12 @@ func (p *Printer) Freeze(row freeze.Row) {
 		p.Line("  digest    \t%s", string(*row.ArtifactDigest))
 		p.Line("  envelope  \t%s", *row.Envelope)
 		p.Line("  record    \t%s", *row.Record)
+		if row.Signature != nil {
+			p.Line("  signature \t%s", *row.Signature)
+		}
+		if row.Timestamp != nil {
+			p.Line("  token     \t%s", *row.Timestamp)
+		}
 		p.Line("  snapshot  \t%s", formatOrigin(*row.Origin, row.FromRequest))
 	}
 	if row.Verdict == project.Skipped {

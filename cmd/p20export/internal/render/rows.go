@@ -17,6 +17,7 @@ import (
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/rewrite"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
 	"github.com/p20export/p20export/project/tracediff"
 	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/project/verify"
@@ -59,6 +60,8 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"golden", "compare --write-golden: one golden.", reflect.TypeFor[golden.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
+		{"key_pair", "keygen: the new pair of keys.", reflect.TypeFor[KeyPair]()},
+		{"signed", "sign and timestamp: one record.", reflect.TypeFor[sign.Row]()},
 		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},
 		{"pruned", "prune: one capture, or what was left of one.", reflect.TypeFor[prune.Row]()},
 		{"log_import", "log import: one capture, or one file with a thread.", reflect.TypeFor[transfer.Row]()},

@@ -105,7 +105,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 			for _, row := range frozen {
 				check(row)
 				if row.Artifact != nil && i%10 == 0 {
-					all(verify.File(ctx, *row.Artifact, *row.Record, path, nil), validate.File(ctx, *row.Artifact, artifact.V1, ""), validate.File(ctx, *row.Record, artifact.V1, ""))
+					all(verify.File(ctx, *row.Artifact, *row.Record, path, nil, nil), validate.File(ctx, *row.Artifact, artifact.V1, ""), validate.File(ctx, *row.Record, artifact.V1, ""))
 					for row := range verify.Tree(ctx, out, verify.TreeSettings{}) {
 						check(row)
 					}

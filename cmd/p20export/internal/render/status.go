@@ -64,7 +64,7 @@ func StatusOf(v project.Verdict) Status {
 func Verdicts() []project.Verdict {
 	return slices.Concat([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
-		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
+		verify.Whole, verify.Unexplained, verify.Broken, verify.Unsigned, difference.Equal, project.Written,
 		prune.Removed, prune.Removable, prune.Kept, tracediff.Unmatched,
 	}, RecoveryVerdicts(), scenario.Verdicts()[:3])
 }

@@ -44,6 +44,7 @@ func (p *Printer) Verification(row verify.Row) {
 		p.Line("  capture   \t%s", row.Capture)
 	}
 	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
+	p.signature(row.Signature)
 	p.Findings(row.Findings)
 }
 
@@ -67,6 +68,7 @@ func (p *Printer) TreeEntry(row verify.TreeRow) {
 		}
 	}
 	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
+	p.signature(row.Signature)
 	p.Findings(row.Findings)
 }
 
@@ -96,7 +98,7 @@ func (p *Printer) provenance(origin *project.Origin, requestTaken bool, times *p
 
 // TreeSummary prints the number of entries of a directory, list or archive by verdict.
 func (p *Printer) TreeSummary(name string, capturesOnly bool, t *Tally) {
-	verdicts := []project.Verdict{project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
+	verdicts := []project.Verdict{project.Verified, verify.Broken, verify.Unsigned, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
 	if capturesOnly {
 		verdicts = []project.Verdict{verify.Whole, project.Differs, project.Unverifiable, project.Failed, verify.Unexplained}
 	}

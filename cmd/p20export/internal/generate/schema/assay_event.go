@@ -44,6 +44,20 @@ type (
 		ImportedAt string            `json:"imported_at"`
 		Observed   artifact.Artifact `json:"observed"`
 		Origin     project.Origin    `json:"origin"`
+		Record     digest.Digest     `json:"record_digest"`
+		Reducer    string            `json:"reducer_version"`
+		Schema     string            `json:"schema"`
+		KeyIDs     []string          `json:"signature_key_ids,omitempty"`
+		Time       string            `json:"signature_not_later_than,omitempty"`
+		Digest     digest.Digest     `json:"source_artifact_digest"`
+		Ref        string            `json:"source_artifact_ref"`
+		Surface    string            `json:"source_surface"`
+		System     string            `json:"source_system"`
+	}
+	receiptV1Data struct {
+		ImportedAt string            `json:"imported_at"`
+		Observed   artifact.Artifact `json:"observed"`
+		Origin     project.Origin    `json:"origin"`
 		Reducer    string            `json:"reducer_version"`
 		Schema     string            `json:"schema"`
 		Digest     digest.Digest     `json:"source_artifact_digest"`
@@ -58,19 +72,20 @@ const assayTime = "^" + date + "T" + clock + `(\.[0-9]{3}|\.[0-9]{6})?Z$`
 
 // assayEvent generates the schema of the Assay events that this program writes.
 func (g *generator) assayEvent() (*jsonschema.Schema, error) {
-	s, placeholder, receipt := g.reflect(assayEvent{}, false), g.reflect(placeholderData{}, false), g.reflect(receiptData{}, false)
+	s, placeholder := g.reflect(assayEvent{}, false), g.reflect(placeholderData{}, false)
+	receipt, receiptV1 := g.reflect(receiptData{}, false), g.reflect(receiptV1Data{}, false)
 	observed, err := g.artifact(artifact.Assay)
 	if err != nil {
 		return nil, err
 	}
 	observed.Version, observed.Examples = "", nil
 	observed.Description = "The artifact, with trimmed strings and with times in UTC."
-	for _, data := range []*jsonschema.Schema{placeholder, receipt} {
+	for _, data := range []*jsonschema.Schema{placeholder, receipt, receiptV1} {
 		data.Version = ""
 		data.Properties.Set("observed", &jsonschema.Schema{Ref: "#/$defs/artifact", Description: observed.Description})
 	}
-	s.Definitions = jsonschema.Definitions{"artifact": observed, "placeholder": placeholder, "receipt": receipt}
-	for _, form := range []struct{ name, typ string }{{"placeholder", assay.PlaceholderType}, {"receipt", assay.ReceiptType}} {
+	s.Definitions = jsonschema.Definitions{"artifact": observed, "placeholder": placeholder, "receipt": receipt, "receipt_v1": receiptV1}
+	for _, form := range []struct{ name, typ string }{{"placeholder", assay.PlaceholderType}, {"receipt", assay.ReceiptType}, {"receipt_v1", assay.ReceiptType}} {
 		branch := property("type", equalTo(form.typ, "The type of the form."))
 		branch.Properties.Set("data", &jsonschema.Schema{Ref: "#/$defs/" + form.name, Description: "The data of the form."})
 		s.OneOf = append(s.OneOf, branch)
@@ -91,19 +106,29 @@ func (g *generator) assayEvent() (*jsonschema.Schema, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := apply(receipt, []rule{
-		{"", nil, "The receipt form: the artifact and where it came from."},
-		{"imported_at", matching(assayTime), "The time of the import."},
-		{"origin", nil, "Whether the run emitted the snapshot or the projection built it."},
-		{"reducer_version", func(s *jsonschema.Schema) {
-			s.Pattern = "^(emitted-snapshot|emitted-snapshot-text|folded-stream)@[1-9][0-9]*$"
-		}, "The projection that made the artifact, and its version."},
-		{"schema", constant(assay.ReceiptSchema), "Identifies the format of the data."},
-		{"source_artifact_digest", nil, "SHA-256 of the artifact's file."},
-		{"source_artifact_ref", func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }, "The name of the artifact's file."},
-		{"source_surface", constant("compacted-message-snapshot-artifact"), "The kind of artifact."},
-		{"source_system", constant("ag_ui"), "The protocol."},
-	}); err != nil {
+	of := func(version string, more ...rule) []rule {
+		return append([]rule{
+			{"imported_at", matching(assayTime), "The time of the import."},
+			{"origin", nil, "Whether the run emitted the snapshot or the projection built it."},
+			{"reducer_version", func(s *jsonschema.Schema) {
+				s.Pattern = "^(emitted-snapshot|emitted-snapshot-text|folded-stream)@[1-9][0-9]*$"
+			}, "The projection that made the artifact, and its version."},
+			{"schema", constant(version), "Identifies the format of the data."},
+			{"source_artifact_digest", nil, "SHA-256 of the artifact's file."},
+			{"source_artifact_ref", func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }, "The name of the artifact's file."},
+			{"source_surface", constant("compacted-message-snapshot-artifact"), "The kind of artifact."},
+			{"source_system", constant("ag_ui"), "The protocol."},
+		}, more...)
+	}
+	if err := apply(receipt, of(assay.ReceiptSchema,
+		rule{"", nil, "The receipt form: the artifact and where it came from."},
+		rule{"record_digest", nil, "SHA-256 of the file of the artifact's record."},
+		rule{"signature_key_ids", func(s *jsonschema.Schema) { s.MinItems = uintPtr(1) }, "The ids of the trusted keys whose signatures of the record are valid. Absent if there are none, or none were looked for."},
+		rule{"signature_not_later_than", matching(assayTime), "The time of a trusted time-stamp over these signatures. Absent if there is none."},
+	)); err != nil {
+		return nil, err
+	}
+	if err := apply(receiptV1, of(assay.ReceiptSchemaV1, rule{"", nil, "The receipt form of earlier releases: without the digest of the record and its signature."})); err != nil {
 		return nil, err
 	}
 	alwaysFalse := func(s *jsonschema.Schema) { s.Const = false }

@@ -26,6 +26,7 @@ func schemas() (map[string][]byte, error) {
 		schema.ArtifactAssay: func() (*jsonschema.Schema, error) { return g.artifact(artifact.Assay) },
 		schema.Envelope:      g.envelope,
 		schema.Record:        g.record,
+		schema.Signature:     g.signature,
 		schema.Capture:       g.capture,
 		schema.AssayEvent:    g.assayEvent,
 		schema.Baseline:      g.baseline,

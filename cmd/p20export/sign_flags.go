@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/sign"
+)
+
+// passphraseFlags say where the passphrase of an encrypted key is.
+type passphraseFlags struct {
+	file string
+	fd   int
+}
+
+const noDescriptor = -1
+
+func (fl *passphraseFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&fl.file, "passphrase-file", "", "`FILE` whose first line is the passphrase of the key")
+	cmd.Flags().IntVar(&fl.fd, "passphrase-fd", noDescriptor, "read the passphrase from the open file descriptor `N`")
+	cmd.Flags().Lookup("passphrase-fd").DefValue = ""
+	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd")
+}
+
+func (fl *passphraseFlags) given() bool { return fl.file != "" || fl.fd != noDescriptor }
+
+// maxPassphrase bounds a passphrase, in bytes.
+const maxPassphrase = 4 << 10
+
+// read returns the passphrase from the file or the descriptor.
+func (fl *passphraseFlags) read() (phrase []byte, err error) {
+	from := "--passphrase-file " + finding.Quote(fl.file)
+	if fl.file != "" {
+		phrase, err = record.ReadBounded(fl.file, maxPassphrase)
+	} else {
+		from = fmt.Sprintf("--passphrase-fd %d", fl.fd)
+		f := os.NewFile(uintptr(fl.fd), "")
+		if fl.fd < 0 || f == nil {
+			return nil, fmt.Errorf("%s is not a file descriptor", from)
+		}
+		phrase, err = io.ReadAll(io.LimitReader(f, maxPassphrase+1))
+	}
+	if err == nil && len(phrase) > maxPassphrase {
+		err = record.ErrTooLong
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errInput, from, err)
+	}
+	phrase, _, _ = bytes.Cut(phrase, []byte("\n"))
+	if phrase = bytes.TrimSuffix(phrase, []byte("\r")); len(phrase) == 0 {
+		return nil, fmt.Errorf("%s: the passphrase is empty", from)
+	}
+	return phrase, nil
+}
+
+// askPassphrase asks for a passphrase on the terminal.
+func askPassphrase(cmd *cobra.Command, prompt string) ([]byte, error) {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		tty = os.Stdin
+	} else {
+		defer tty.Close()
+	}
+	if !term.IsTerminal(int(tty.Fd())) {
+		return nil, errors.New("give its passphrase with --passphrase-file or --passphrase-fd, or run the command in a terminal")
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), prompt)
+	defer fmt.Fprintln(cmd.ErrOrStderr())
+	before, _ := term.GetState(int(tty.Fd()))
+	stop := context.AfterFunc(cmd.Context(), func() {
+		term.Restore(int(tty.Fd()), before)
+	})
+	defer stop()
+	type answer struct {
+		phrase []byte
+		err    error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		phrase, err := term.ReadPassword(int(tty.Fd()))
+		read <- answer{phrase, err}
+	}()
+	select {
+	case a := <-read:
+		if a.err == nil && len(a.phrase) == 0 {
+			a.err = errors.New("the passphrase is empty")
+		}
+		return a.phrase, a.err
+	case <-cmd.Context().Done():
+		return nil, context.Cause(cmd.Context())
+	}
+}
+
+// signFlags are the flags of the commands that sign.
+type signFlags struct {
+	keyFlag   string // the name of the flag for keys
+	keys      []string
+	commands  []string
+	authority string
+	passphraseFlags
+}
+
+// add adds the flags. keyFlag is --key or --sign.
+func (fl *signFlags) add(cmd *cobra.Command, keyFlag, what string) {
+	fl.keyFlag = keyFlag
+	flags := cmd.Flags()
+	flags.StringArrayVar(&fl.keys, keyFlag, nil, what)
+	flags.StringArrayVar(&fl.commands, "signer", nil, "sign with the key of a program, `COMMAND` and its arguments with spaces between (repeatable)")
+	flags.StringVar(&fl.authority, "timestamp", "", "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature")
+	fl.passphraseFlags.add(cmd)
+}
+
+// given reports whether records are to be signed.
+func (fl *signFlags) given() bool { return len(fl.keys)+len(fl.commands) > 0 }
+
+// check checks that the flags can be used together.
+func (fl *signFlags) check(cmd *cobra.Command) error {
+	switch {
+	case slices.Contains(fl.keys, ""):
+		return fmt.Errorf("--%s is empty; name the file of a private key", fl.keyFlag)
+	case slices.Contains(fl.commands, ""):
+		return errors.New("--signer is empty; give the command of a program")
+	case cmd.Flags().Changed("passphrase-file") && fl.file == "":
+		return errors.New("--passphrase-file is empty")
+	case !fl.given() && cmd.Flags().Changed("timestamp"):
+		return fmt.Errorf("--timestamp needs --%s or --signer: a time-stamp is over a signature", fl.keyFlag)
+	case len(fl.keys) == 0 && fl.passphraseFlags.given():
+		return fmt.Errorf("a passphrase is only for --%s", fl.keyFlag)
+	case cmd.Flags().Changed("timestamp"):
+		return checkAuthority(fl.authority)
+	}
+	return nil
+}
+
+// checkAuthority checks the URL of a time-stamp authority.
+func checkAuthority(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("--timestamp %s is not the http or https URL of a time-stamp authority", finding.QuoteURL(s))
+	}
+	return nil
+}
+
+// open reads the keys and starts the signers, which are killed when ctx ends. The function
+// end must be called; it ends the signers.
+func (fl *signFlags) open(ctx context.Context, cmd *cobra.Command) (s *sign.Settings, end func() error, err error) {
+	s = &sign.Settings{Authority: fl.authority}
+	var started []*sign.Command
+	end = func() (err error) {
+		for _, one := range started {
+			err = errors.Join(err, one.Close())
+		}
+		return err
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	ids := make(map[string]bool)
+	add := func(one sign.Signer, from string) error {
+		if id := one.Public().ID; ids[id] {
+			return fmt.Errorf("%s is a key that was given twice", from)
+		} else {
+			ids[id] = true
+		}
+		s.Signers = append(s.Signers, one)
+		return nil
+	}
+	var phrase []byte
+	if fl.passphraseFlags.given() {
+		if phrase, err = fl.read(); err != nil {
+			return nil, end, err
+		}
+	}
+	for _, path := range fl.keys {
+		key, err := readKey(cmd, fl.keyFlag, path, phrase)
+		if err == nil {
+			err = add(key, fmt.Sprintf("--%s %s", fl.keyFlag, finding.Quote(path)))
+		}
+		if err != nil {
+			return nil, end, err
+		}
+	}
+	for _, command := range fl.commands {
+		one, err := sign.Start(ctx, command)
+		if err == nil {
+			started = append(started, one)
+			err = add(one, "--signer "+finding.Quote(command))
+		} else {
+			err = fmt.Errorf("%w: --signer %s: %s", errInput, finding.Quote(command), messageOf(err))
+		}
+		if err != nil {
+			return nil, end, err
+		}
+	}
+	return s, end, nil
+}
+
+// messageOf returns the message of a finding without its code.
+func messageOf(err error) string {
+	f, _ := finding.FromError(err)
+	return f.Message
+}
+
+// maxKeyBytes bounds the file of a private key.
+const maxKeyBytes = 64 << 10
+
+// readKey reads a private key. It warns if others can read the file.
+func readKey(cmd *cobra.Command, flag, path string, phrase []byte) (*sign.PrivateKey, error) {
+	data, err := record.ReadBounded(path, maxKeyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --%s: %w", errInput, flag, err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		warn(cmd, finding.New(finding.KeyExposed, "%s has the mode %04o, so others can read the private key", finding.Quote(path), info.Mode().Perm()))
+	}
+	key, err := sign.ParsePrivateKey(data, phrase)
+	if errors.Is(err, sign.ErrEncrypted) {
+		if phrase, err = askPassphrase(cmd, fmt.Sprintf("Passphrase of %s: ", finding.Printable(path))); err == nil {
+			key, err = sign.ParsePrivateKey(data, phrase)
+		} else {
+			err = fmt.Errorf("%w; %w", sign.ErrEncrypted, err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s %s: %w", flag, finding.Quote(path), err)
+	}
+	return key, nil
+}
+
+// warn prints a finding to standard error.
+func warn(cmd *cobra.Command, f finding.Finding) {
+	p := render.New(cmd.ErrOrStderr(), render.Text, build.Tool())
+	p.Findings([]finding.Finding{f})
+	_ = p.Close(nil)
+}
+
+// trustFlags name those whose signatures and time-stamps are trusted.
+type trustFlags struct{ paths []string }
+
+func (fl *trustFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&fl.paths, "trust", nil, "trust the public keys and the certificates of time-stamp authorities in the file or directory `PATH` (PEM; repeatable)")
+}
+
+// read reads the trust files. It returns nil if there are none.
+func (fl *trustFlags) read() (*sign.Trust, error) {
+	if len(fl.paths) == 0 {
+		return nil, nil
+	}
+	if slices.Contains(fl.paths, "") {
+		return nil, errors.New("--trust is empty")
+	}
+	t, err := sign.ReadTrust(fl.paths...)
+	if err != nil {
+		return nil, fmt.Errorf("--trust: %w", err)
+	}
+	return t, nil
+}
+
+// policyFlags say what is demanded of signatures.
+type policyFlags struct {
+	trustFlags
+	signature, timestamp bool
+	threshold            int
+	at                   string
+}
+
+func (fl *policyFlags) add(cmd *cobra.Command) {
+	fl.trustFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&fl.signature, "require-signature", false, "with --trust: fail if a record is not signed by a trusted key")
+	flags.BoolVar(&fl.timestamp, "require-timestamp", false, "with --trust: fail without a signature and a time-stamp of a trusted authority")
+	flags.IntVar(&fl.threshold, "threshold", 1, "with --trust: fail if fewer than `N` trusted keys have signed a record")
+	flags.Lookup("threshold").DefValue = "" // 1 is demanded only if it is given
+	flags.StringVar(&fl.at, "at", "", "with --trust: judge keys as of this `TIME` (RFC 3339) where there is no time-stamp (default: now)")
+}
+
+// policy returns what the flags demand.
+func (fl *policyFlags) policy(cmd *cobra.Command) (p *sign.Policy, err error) {
+	changed := cmd.Flags().Changed
+	p = &sign.Policy{RequireSignature: fl.signature || changed("threshold"), RequireTimestamp: fl.timestamp, Threshold: fl.threshold}
+	if p.Trust, err = fl.read(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"require-signature", "require-timestamp", "threshold", "at"} {
+		if p.Trust == nil && changed(name) {
+			return nil, fmt.Errorf("--%s needs --trust: the public keys that are trusted", name)
+		}
+	}
+	if p.Trust == nil {
+		return p, nil
+	}
+	if changed("at") {
+		if p.At, err = artifact.ParseTime(fl.at); err != nil {
+			return nil, fmt.Errorf("--at %s: %w", finding.Quote(fl.at), err)
+		}
+	}
+	switch keys := p.Trust.Keys(); {
+	case keys == 0:
+		return nil, errors.New("--trust: there is no public key, only certificates; nothing could be signed")
+	case fl.threshold < 1:
+		return nil, errors.New("--threshold must be at least 1")
+	case fl.threshold > keys:
+		return nil, fmt.Errorf("--threshold %d: only %s trusted", fl.threshold, render.Plural(keys, "key is", "keys are"))
+	case p.RequireTimestamp && p.Trust.Authorities() == 0:
+		return nil, errors.New("--require-timestamp: --trust has no certificate of a time-stamp authority")
+	}
+	return p, nil
+}
