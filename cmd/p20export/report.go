@@ -13,7 +13,10 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/sign"
+	"github.com/p20export/p20export/project/verify"
 )
 
 func newReport() *cobra.Command {
@@ -21,6 +24,8 @@ func newReport() *cobra.Command {
 		out, run, redact string
 		force            bool
 		fl               projectionFlags
+		frozen           string
+		trust            trustFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
@@ -51,6 +56,11 @@ types, roles, keys and constants, HTTP statuses, common content types, counts,
 sizes, times, findings and the names of the captures remain. The same applies to
 the output of the command.
 
+With --frozen-in, the records in the directory OUT are verified, and the page
+shows for each run whether a record was made from it and verifies. With --trust,
+it also shows the state of the record's signature, who signed it and not later
+than when, as p20export verify does.
+
 A page has a limited size: up to 64 KiB per event, 8 MiB and 100,000 events in
 total, and 64 KiB of the response to a failed request. It states what it does
 not show.
@@ -78,6 +88,9 @@ page that report wrote. A capture is never replaced.
 	cli.Complete(cmd, "redact", report.Redactions()...)
 	flags.StringVar(&run, "run", "", "show one `RUN`: its id, or '#2' for the second")
 	fl.addFlags(cmd, "", "`PROJECTION` that the page shows (default: the first that freezes)")
+	flags.StringVar(&frozen, "frozen-in", "", "show whether the runs have records in the directory `OUT` that verify")
+	trust.add(cmd)
+	cli.CompleteBy(cmd, "frozen-in", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
@@ -111,6 +124,9 @@ page that report wrote. A capture is never replaced.
 		if err := fl.checkTimes(len(paths)); err != nil {
 			return err
 		}
+		if s.Frozen, err = verifiedIn(cmd, frozen, paths, &trust); err != nil {
+			return err
+		}
 		last := new(render.Progress)
 		s.Reading = func(path string) (show scan.Progress) {
 			last.End()
@@ -137,4 +153,36 @@ page that report wrote. A capture is never replaced.
 		return p.Close(nil)
 	}
 	return cmd
+}
+
+// verifiedIn verifies the records in a directory with the captures at paths. It returns nil
+// if no directory is given.
+func verifiedIn(cmd *cobra.Command, dir string, paths []string, fl *trustFlags) (report.Frozen, error) {
+	switch changed := cmd.Flags().Changed; {
+	case changed("frozen-in") && dir == "":
+		return nil, errors.New("--frozen-in is empty")
+	case changed("trust") && dir == "":
+		return nil, errors.New("--trust needs --frozen-in OUT, which has the records")
+	case dir == "":
+		return nil, nil
+	case !isDirectory(dir):
+		return nil, fmt.Errorf("--frozen-in %s is not a directory", finding.Quote(dir))
+	}
+	trust, err := fl.read()
+	if err != nil {
+		return nil, err
+	}
+	frozen := make(report.Frozen)
+	for row := range verify.Tree(cmd.Context(), dir, verify.TreeSettings{Captures: paths, Signed: &sign.Policy{Trust: trust}}) {
+		if row.Record == nil {
+			continue
+		}
+		stated, err := record.Read(*row.Record)
+		if err != nil {
+			continue // of no run
+		}
+		of := stated.Predicate.Capture
+		frozen[of] = append(frozen[of], report.Verified{Record: *row.Record, Verdict: row.Verdict, Signature: row.Signature})
+	}
+	return frozen, nil
 }

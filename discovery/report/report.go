@@ -46,6 +46,9 @@ type Settings struct {
 	Force bool
 	// Redact defaults to RedactNone.
 	Redact Redaction
+	// Frozen has the records that were made from the captures. The page shows the state
+	// of those of a run. It is nil if none were looked for.
+	Frozen Frozen
 	// Reading, if not nil, is called before each capture is read, and returns the
 	// function that reports the progress.
 	Reading func(path string) scan.Progress
@@ -168,7 +171,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if err := checkDistinct(paths); err != nil {
 		return nil, err
 	}
-	v := &viewer{left: &left, show: markup.Content{Redact: s.Redact == RedactText}}
+	v := &viewer{left: &left, show: markup.Content{Redact: s.Redact == RedactText}, records: s.Frozen}
 	g := &gatherer{settings: s, viewer: v}
 	page := newPage(s.Tool, len(paths), v.show.Redact)
 	var rows []Row

@@ -20,8 +20,9 @@ import (
 // viewer converts runs to the sections of a page. Every text from a capture passes
 // through show and is counted against the remaining limits.
 type viewer struct {
-	left *limits
-	show markup.Content
+	left    *limits
+	show    markup.Content
+	records Frozen // or nil
 }
 
 // short shows the beginning of a fact about a capture, such as an id or a label.

@@ -420,7 +420,8 @@ func (v *viewer) summary(r *run) []fact {
 		return list
 	}
 	duration, _ := timesFact(r)
-	return append(list, artifactFact(r), fact{Name: "Ended with", Value: v.endFact(r)}, fact{Name: "Times", Value: duration})
+	list = append(list, artifactFact(r), fact{Name: "Ended with", Value: v.endFact(r)}, fact{Name: "Times", Value: duration})
+	return append(list, v.recordFacts(r)...)
 }
 
 // facts returns the other facts about a run and its capture.

@@ -51,7 +51,7 @@ var floors = map[string][]string{
 	"discovery/gate":                         {"discovery/analysis", "project", "envelope", "capture", "artifact"},
 	"discovery/baseline":                     {"discovery/analysis", "project", "envelope", "capture", "artifact"},
 	"discovery/analysis":                     {"project/scan", "project", "envelope", "capture", "artifact"},
-	"discovery/report":                       {"discovery/report/internal/markup", "discovery/analysis", "project/tracediff", "envelope/trace", "project/record", "project/scan", "project", "envelope", "capture", "artifact"},
+	"discovery/report":                       {"discovery/report/internal/markup", "discovery/analysis", "project/tracediff", "envelope/trace", "project/sign", "project/record", "project/scan", "project", "envelope", "capture", "artifact"},
 	"discovery/report/internal/markup":       {"project", "artifact"},
 	"project/export":                         {"project/sign", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"project/verify":                         {"project/internal/tarfs", "project/sign", "project/record", "project/scan", "project", "envelope", "capture/inputs", "capture", "artifact"},

@@ -1936,6 +1936,7 @@ def report(
     *args: StrPath,
     finished_at: str | None = None,
     force: bool = False,
+    frozen_in: StrPath | None = None,
     output: StrPath | None = None,
     profile: Literal["v1", "assay"] | None = None,
     projection: str | None = None,
@@ -1943,6 +1944,7 @@ def report(
     run: str | None = None,
     snapshot: Literal["only", "first", "last"] | int | None = None,
     started_at: str | None = None,
+    trust: str | Sequence[str] = (),
 ) -> list[ReportRow]:
     """Make one HTML page to look at captures.
 
@@ -1950,6 +1952,7 @@ def report(
 
     finished_at: TIME at which the run ended, in RFC 3339, for a capture without times
     force: replace FILE if it is a page that report wrote; other files are never replaced
+    frozen_in: show whether the runs have records in the directory OUT that verify
     output: FILE to write the page to (required)
     profile: limits for artifacts: v1|assay; assay adds those of Assay's mapper 5.4.0
     projection: PROJECTION that the page shows (default: the first that freezes)
@@ -1957,6 +1960,7 @@ def report(
     run: show one RUN: its id, or '#2' for the second
     snapshot: the snapshot that emitted-snapshot-text takes: only|first|last|N; N counts from 1
     started_at: TIME at which the run started, in RFC 3339, for a capture without times
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
     """
     return call("report", locals())
 
