@@ -34,6 +34,7 @@ const (
 	GiveCapture      = "name the capture whose capture.json has the digest %s, or a directory that contains it, with --capture"
 	KeepRecords      = "keep the records with the events: events cannot express this"
 	FewerKeys        = "name fewer public keys with --trust"
+	AddSignature     = "p20export sign adds a signature to one that exists"
 	SignFirst        = "sign it with p20export sign, which can also ask for the time-stamp"
 	GiveRecord       = "name it with --record, or freeze the capture again"
 	SplitBundle      = "create several smaller bundles with p20export assay --bundle --split"

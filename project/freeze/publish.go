@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/sign"
@@ -182,6 +183,9 @@ func (p *publisher) files(ctx context.Context, w *written, data Files) ([]atomic
 		made, err := p.sign.Make(ctx, stated.Data, existing)
 		if err != nil {
 			return nil, err
+		}
+		if made.NewEnvelope && existing.Envelope != nil {
+			return nil, finding.New(finding.OutputExists, "%s exists, and is not signed with all of these keys", finding.Quote(name+record.SignatureSuffix)).WithHint(hint.AddSignature)
 		}
 		list = append(list, atomicfile.File{Name: name + record.SignatureSuffix, Data: made.Envelope, Same: atomicfile.Equal})
 		w.signed = true

@@ -2,6 +2,7 @@ package sign
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -214,19 +215,23 @@ func (c *check) token(files Files) *timetoken.Token {
 		c.add(finding.New(finding.TokenOfAnother, "there is a time-stamp, but no signature that it could be of"))
 		return nil
 	}
-	var t *timetoken.Token
-	var err error
-	if c.policy.Trust == nil {
-		t, err = timetoken.Parse(files.Token, nil)
-	} else {
-		t, err = timetoken.Parse(files.Token, c.policy.Trust.certificates())
+	var known []*x509.Certificate
+	if c.policy.Trust != nil {
+		known = c.policy.Trust.certificates()
 	}
-	if err != nil {
+	t, err := timetoken.Parse(files.Token, known)
+	unknown := errors.Is(err, timetoken.ErrUnknownSigner)
+	switch {
+	case err != nil && !unknown:
 		c.add(tokenFinding(err))
 		return nil
-	}
-	if !t.Covers(files.Envelope) {
+	case !t.Covers(files.Envelope):
 		c.add(finding.New(finding.TokenOfAnother, "the time-stamp is not of this signature: the digest differs"))
+		return nil
+	case unknown && c.policy.Trust != nil:
+		c.add(finding.New(finding.TokenUntrusted, "%v", err))
+	}
+	if unknown {
 		return nil
 	}
 	return t

@@ -89,14 +89,14 @@ func (s *Settings) IsMade(record []byte, files Files) bool {
 		return true
 	}
 	t, err := timetoken.Parse(files.Token, nil)
-	return err == nil && t.Covers(files.Envelope)
+	return (err == nil || errors.Is(err, timetoken.ErrUnknownSigner)) && t.Covers(files.Envelope)
 }
 
 // stamp adds a token of the authority, unless there is one or the URL is empty.
 func (m *Made) stamp(ctx context.Context, authority string) error {
 	if m.Token != nil {
 		t, err := timetoken.Parse(m.Token, nil)
-		if err != nil {
+		if err != nil && !errors.Is(err, timetoken.ErrUnknownSigner) {
 			return tokenFinding(err)
 		}
 		if !t.Covers(m.Envelope) {

@@ -64,7 +64,7 @@ func (t *Trust) Authorities() int { return len(t.authorities) }
 // The limits of trust files.
 const (
 	maxTrustBytes = 1 << 20
-	maxTrusted    = 10_000
+	maxTrusted    = 1000
 	trustSuffix   = ".pem" // of the files of a directory
 )
 

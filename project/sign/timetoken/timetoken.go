@@ -46,9 +46,14 @@ type Token struct {
 // token of RFC 3161.
 var ErrMalformed = errors.New("not a time-stamp response of RFC 3161")
 
+// ErrUnknownSigner reports that the certificate of a token's signer is not known, so that its
+// signature cannot be checked.
+var ErrUnknownSigner = errors.New("the certificate of the token's signer is neither in the response nor trusted")
+
 // Parse reads a time-stamp response, as it is in a .tsr file, and checks everything that
 // needs no trust in the authority. known are certificates that may have signed the token,
-// for a response that does not contain its signer's.
+// for a response that has none. If the signer's certificate is not among them, the error is
+// ErrUnknownSigner, and only Covers and NotAfter of the token are usable.
 func Parse(response []byte, known []*x509.Certificate) (*Token, error) {
 	if len(response) > MaxBytes {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrMalformed, MaxBytes)
@@ -174,7 +179,7 @@ func (t *Token) check() error {
 	}
 	leaf := t.leaf()
 	if leaf == nil {
-		return errors.New("the certificate of the token's signer is neither in the response nor given")
+		return ErrUnknownSigner
 	}
 	if err := t.signed.Verify(); err != nil {
 		return fmt.Errorf("the signature of the token is not valid: %w", err)
