@@ -100,24 +100,28 @@ func ReadTrust(paths ...string) (*Trust, error) {
 				return nil, err
 			}
 			if err := t.add(data, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))); err != nil {
-				return nil, fmt.Errorf("%s: %w", finding.Quote(file), err)
+				return nil, fmt.Errorf("%s: %w", finding.Printable(file), err)
 			}
 		}
 	}
 	return t, nil
 }
 
+// begin is the beginning of a PEM block.
+const begin = "-----BEGIN "
+
 // add adds the blocks of a file.
 func (t *Trust) add(data []byte, name string) error {
 	blocks := 0
 	for {
-		at := bytes.Index(data, []byte("-----BEGIN "))
+		at := bytes.Index(data, []byte(begin))
 		if at < 0 {
 			break
 		}
 		blocks++
 		block, rest := pem.Decode(data[at:])
-		if block == nil || len(block.Headers) > 0 || !bytes.HasPrefix(data[at:], []byte("-----BEGIN "+block.Type+"-----")) {
+		// Decode skips a malformed block, whose notes would then be those of the next one.
+		if block == nil || len(block.Headers) > 0 || bytes.Count(data[at:len(data)-len(rest)], []byte(begin)) > 1 {
 			return fmt.Errorf("PEM block %d is malformed", blocks)
 		}
 		if err := t.addBlock(data[:at], block, name); err != nil {
