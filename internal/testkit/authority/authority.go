@@ -3,6 +3,7 @@
 package authority
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -11,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -40,16 +42,41 @@ type Authority struct {
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t}
-	a.Root = Issue(t, nil, func(c *x509.Certificate) {
-		c.Subject.CommonName, c.IsCA, c.BasicConstraintsValid, c.KeyUsage = "test root", true, true, x509.KeyUsageCertSign
-	})
+	a.Root = Issue(t, nil, root)
 	a.Leaf = Issue(t, a.Root, ForTokens)
+	return a
+}
+
+// Fixed returns an authority whose keys and certificates are the same in every process, for
+// fuzz tests, whose corpora have tokens of it. Its certificates are valid from 2020 to 2099.
+func Fixed(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{t: t}
+	long := func(n byte, change func(*x509.Certificate)) (*ecdsa.PrivateKey, func(*x509.Certificate)) {
+		key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{n}, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key, func(c *x509.Certificate) {
+			c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(int64(n)), time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+			change(c)
+		}
+	}
+	key, change := long(1, root)
+	a.Root = issue(t, nil, key, nil, change)
+	key, change = long(2, ForTokens)
+	a.Leaf = issue(t, a.Root, key, nil, change)
 	return a
 }
 
 // With returns an authority with the same root that signs with another certificate.
 func (a *Authority) With(leaf *Certificate) *Authority {
 	return &Authority{Root: a.Root, Leaf: leaf, t: a.t}
+}
+
+// root makes a template one for a certificate that issues others.
+func root(c *x509.Certificate) {
+	c.Subject.CommonName, c.IsCA, c.BasicConstraintsValid, c.KeyUsage = "test root", true, true, x509.KeyUsageCertSign
 }
 
 // ForTokens makes a template one for a certificate that signs tokens: with the extended key
@@ -71,6 +98,12 @@ func Issue(t testing.TB, by *Certificate, change func(*x509.Certificate)) *Certi
 	if err != nil {
 		t.Fatal(err)
 	}
+	return issue(t, by, key, rand.Reader, change)
+}
+
+// issue makes a certificate. Without a source of randomness, it is always the same.
+func issue(t testing.TB, by *Certificate, key *ecdsa.PrivateKey, random io.Reader, change func(*x509.Certificate)) *Certificate {
+	t.Helper()
 	now := time.Now()
 	template := &x509.Certificate{SerialNumber: serial(), NotBefore: now.AddDate(0, 0, -1), NotAfter: now.AddDate(0, 0, 1)}
 	change(template)
@@ -78,7 +111,7 @@ func Issue(t testing.TB, by *Certificate, change func(*x509.Certificate)) *Certi
 	if by != nil {
 		parent, signer = by.Certificate, by.key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	der, err := x509.CreateCertificate(random, template, parent, key.Public(), signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,3 +23,12 @@ func TestAnotherReader(t *testing.T) {
 		t.Error("a refusal was read as a token")
 	}
 }
+
+// The fixed authority is the same each time.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	a, b := authority.Fixed(t), authority.Fixed(t)
+	if !a.Root.Equal(b.Root.Certificate) || !a.Leaf.Equal(b.Leaf.Certificate) {
+		t.Error("the certificates differ")
+	}
+}
