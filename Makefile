@@ -207,7 +207,7 @@ kills: ## kill programs, make system calls fail and take the power away, at a sa
 
 .PHONY: operations
 operations: ## run the commands of the documentation that use curl, openssl, Python and systemd, and the second judge of stores
-	@$(GOTEST) -tags programs -run '^(TestOperations|TestUnitsVerified|TestServeDocs|TestDocsPrograms|TestStoreJudge(|Agrees))$$' ./cmd/p20export
+	@$(GOTEST) -tags programs -run '^(TestOperations|TestUnitsVerified|TestServeDocs|TestDocsPrograms|TestTenCommands|TestStoreJudge(|Agrees))$$' ./cmd/p20export
 
 # The packages that start goroutines, or whose values several use at the same time. -race costs
 # the others five to ten times as much and can find nothing in them. These tests read what is
