@@ -129,19 +129,13 @@ func findRecords(cmd *cobra.Command, args []string) ([]string, error) {
 	return paths, nil
 }
 
-// signAll signs records one after another, and prints each row as soon as its files are
-// durable.
+// signAll signs records, and prints each row when its files are durable.
 func signAll(cmd *cobra.Command, f *render.Format, paths []string, s *sign.Settings) error {
 	p := newPrinter(cmd, f)
 	var tally render.Tally
 	progress := p.NewBatchProgress(cmd.ErrOrStderr(), "records", false, func() (done, total int64) { return 0, int64(len(paths)) }, tally.Counts)
 	defer progress.End()
-	for _, path := range paths {
-		row := sign.Record(cmd.Context(), path, s)
-		if err := interrupted(cmd); err != nil {
-			progress.End()
-			return p.Close(err)
-		}
+	for row := range sign.Records(cmd.Context(), paths, s) {
 		tally.Add(row.Verdict)
 		p.Signed(row)
 		progress.Done()
@@ -150,6 +144,9 @@ func signAll(cmd *cobra.Command, f *render.Format, paths []string, s *sign.Setti
 		}
 	}
 	progress.End()
+	if err := interrupted(cmd); err != nil {
+		return p.Close(err)
+	}
 	if len(paths) > 1 {
 		p.SignSummary(&tally)
 	}

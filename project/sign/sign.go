@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
@@ -35,75 +37,158 @@ type Row struct {
 	Findings     []finding.Finding `json:"findings"`
 }
 
-// Record signs the record at a path, and adds a token if the settings name an authority. The
-// files are written completely or not at all. The record is only read.
-func Record(ctx context.Context, path string, s *Settings) Row {
-	row := Row{Record: path, KeyIDs: []string{}, Findings: []finding.Finding{}}
-	made, left, err := row.sign(ctx, path, s)
-	for _, name := range left {
-		row.Findings = append(row.Findings, finding.Leftover(name))
-	}
-	if err != nil {
-		f, isVerdict := finding.FromError(err)
-		row.Verdict, row.Findings = project.Failed, append(row.Findings, f)
-		if isVerdict {
-			row.Verdict = project.Refused
+// Records signs the records at paths, and adds tokens if the settings name an authority. It
+// returns the rows in the order of the paths, when their files are durable. The two files of
+// a record are written completely or not at all; the record is only read. The sequence ends
+// when ctx does; what was signed until then is written.
+func Records(ctx context.Context, paths []string, s *Settings) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		g := &group{settings: s}
+		defer g.close()
+		for _, path := range paths {
+			if ctx.Err() != nil {
+				break
+			}
+			if g.isFull(filepath.Dir(path)) && !g.flush(ctx, yield) {
+				return
+			}
+			g.add(ctx, path)
 		}
-		return row
+		g.flush(ctx, yield)
 	}
-	row.Verdict = project.Skipped
-	if made.NewEnvelope || made.NewToken {
-		row.Verdict = project.Written
+}
+
+// The limits of a group of records of one directory whose signatures are made durable together.
+const (
+	maxGroup    = 64
+	maxGroupAge = time.Second
+)
+
+// group is a number of records whose signatures are written, but have no names.
+type group struct {
+	settings *Settings
+	dir      string
+	open     *atomicfile.Directory // nil until a file is written
+	began    time.Time
+	rows     []*Row
+	sets     []*atomicfile.Set // of each row, or nil if there is nothing to name
+}
+
+// isFull reports whether the group must be flushed before a record of a directory is added.
+func (g *group) isFull(dir string) bool {
+	return len(g.rows) > 0 && (dir != g.dir || len(g.rows) == maxGroup || time.Since(g.began) >= maxGroupAge)
+}
+
+// add signs a record.
+func (g *group) add(ctx context.Context, path string) {
+	if dir := filepath.Dir(path); dir != g.dir {
+		g.close()
+		g.dir = dir
 	}
-	row.KeyIDs = append(row.KeyIDs, made.KeyIDs...)
-	row.Signature = new(record.SignaturePath(path))
+	if len(g.rows) == 0 {
+		g.began = time.Now()
+	}
+	row := &Row{Record: path, KeyIDs: []string{}, Findings: []finding.Finding{}}
+	set, err := g.sign(ctx, row)
+	if err != nil {
+		row.fail(err)
+	}
+	g.rows, g.sets = append(g.rows, row), append(g.sets, set)
+}
+
+// fail sets the outcome of an error.
+func (row *Row) fail(err error) {
+	f, isVerdict := finding.FromError(err)
+	*row = Row{Record: row.Record, Verdict: project.Failed, KeyIDs: []string{}, Findings: append(row.Findings, f)}
+	if isVerdict {
+		row.Verdict = project.Refused
+	}
+}
+
+// sign makes the files of a record and writes those that are new. It returns nil if they
+// have their names.
+func (g *group) sign(ctx context.Context, row *Row) (*atomicfile.Set, error) {
+	_, data, err := record.ReadFrom(row.Record, record.ReadBounded)
+	if err != nil {
+		return nil, err
+	}
+	existing, err := Read(row.Record, len(data), record.ReadBounded)
+	if err != nil {
+		return nil, err
+	}
+	made, err := g.settings.Make(ctx, data, existing)
+	if err != nil {
+		return nil, err
+	}
+	row.Verdict, row.KeyIDs = project.Skipped, append(row.KeyIDs, made.KeyIDs...)
+	row.Signature = new(record.SignaturePath(row.Record))
 	if made.Token != nil {
-		row.Timestamp = new(record.TimestampPath(path))
+		row.Timestamp = new(record.TimestampPath(row.Record))
 		row.NotLaterThan = new(artifact.FormatTime(ceil(made.NotLaterThan)))
 	}
-	return row
+	if !made.NewEnvelope && !made.NewToken {
+		return nil, nil
+	}
+	row.Verdict = project.Written
+	if g.open == nil {
+		if g.open, err = atomicfile.OpenDirectory(g.dir); err != nil {
+			return nil, err
+		}
+	}
+	return g.write(ctx, row, made, existing)
 }
 
-// sign makes the files and writes those that are new.
-func (row *Row) sign(ctx context.Context, path string, s *Settings) (made Made, left []string, err error) {
-	_, data, err := record.ReadFrom(path, record.ReadBounded)
-	if err != nil {
-		return made, nil, err
-	}
-	existing, err := Read(path, len(data), record.ReadBounded)
-	if err != nil {
-		return made, nil, err
-	}
-	if made, err = s.Make(ctx, data, existing); err != nil || !made.NewEnvelope && !made.NewToken {
-		return made, nil, err
-	}
-	dir, err := atomicfile.OpenDirectory(filepath.Dir(path))
-	if err != nil {
-		return made, nil, err
-	}
-	defer dir.Close()
-	left, err = write(ctx, dir, path, made, existing)
-	return made, left, err
-}
-
-// write writes the new files of a signature.
-func write(ctx context.Context, dir *atomicfile.Directory, path string, made Made, existing Files) (left []string, err error) {
+// write writes the new files of a signature without names. An envelope with more signatures
+// takes the place of the old one at once.
+func (g *group) write(ctx context.Context, row *Row, made Made, existing Files) (*atomicfile.Set, error) {
 	var files []atomicfile.File
+	name := filepath.Base(*row.Signature)
 	if made.NewEnvelope && existing.Envelope == nil {
-		files = append(files, atomicfile.File{Name: filepath.Base(record.SignaturePath(path)), Data: made.Envelope, Same: atomicfile.Equal})
+		files = append(files, atomicfile.File{Name: name, Data: made.Envelope, Same: atomicfile.Equal})
 	}
 	if made.NewToken {
-		files = append(files, atomicfile.File{Name: filepath.Base(record.TimestampPath(path)), Data: made.Token, Same: atomicfile.Equal})
+		files = append(files, atomicfile.File{Name: filepath.Base(*row.Timestamp), Data: made.Token, Same: atomicfile.Equal})
 	}
-	set := dir.Prepare(files...)
+	set := g.open.Prepare(files...)
 	if made.NewEnvelope && existing.Envelope != nil && set.Err == nil {
-		if err := replace(ctx, dir, filepath.Base(record.SignaturePath(path)), made.Envelope, existing.Envelope); err != nil {
+		if err := replace(ctx, g.open, name, made.Envelope, existing.Envelope); err != nil {
 			set.Discard()
 			return nil, err
 		}
 	}
-	atomicfile.Commit(ctx, func(string) error { return nil }, set)
-	return set.Left, set.Err
+	return set, nil
+}
+
+// flush makes the files of the group durable and yields its rows.
+func (g *group) flush(ctx context.Context, yield func(Row) bool) bool {
+	var sets []*atomicfile.Set
+	for _, set := range g.sets {
+		if set != nil {
+			sets = append(sets, set)
+		}
+	}
+	// What was signed is written even if ctx has ended.
+	atomicfile.Commit(context.WithoutCancel(ctx), func(string) error { return nil }, sets...)
+	more := true
+	for i, row := range g.rows {
+		if set := g.sets[i]; set != nil {
+			for _, name := range set.Left {
+				row.Findings = append(row.Findings, finding.Leftover(name))
+			}
+			if set.Err != nil {
+				row.fail(set.Err)
+			}
+		}
+		more = more && yield(*row)
+	}
+	g.rows, g.sets = nil, nil
+	return more
+}
+
+// close closes the directory. The group must have been flushed.
+func (g *group) close() {
+	g.open.Close()
+	g.open = nil
 }
 
 // replace replaces a DSSE envelope by one with more signatures, unless another program has
@@ -125,19 +210,27 @@ func replace(ctx context.Context, dir *atomicfile.Directory, name string, data, 
 }
 
 // Find returns the paths of records, with each directory replaced by the records in it and
-// below it, in the order of their paths. It does not follow symbolic links in a directory.
+// below it, in the order of their paths, and each path once. It does not follow symbolic links
+// in a directory.
 func Find(ctx context.Context, paths []string) ([]string, error) {
 	var all []string
+	seen := make(map[string]bool)
+	add := func(path string) {
+		if path = filepath.Clean(path); !seen[path] {
+			seen[path] = true
+			all = append(all, path)
+		}
+	}
 	for _, path := range paths {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			all = append(all, path) // errors are reported when it is read
+			add(path) // errors are reported when it is read
 			continue
 		}
 		tree, err := dirtree.Walk(ctx, path, dirtree.MaxEntries)
 		if err != nil {
 			return nil, err
 		}
-		before := len(all)
+		found := false
 		for _, e := range tree.Entries {
 			_, named := e.CutSuffix(record.Suffix)
 			switch {
@@ -146,10 +239,11 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 			case named && !e.Regular():
 				return nil, fmt.Errorf("%q is %s", e.Path(), e.Kind())
 			case named:
-				all = append(all, e.Path())
+				add(e.Path())
+				found = true
 			}
 		}
-		if len(all) == before {
+		if !found {
 			return nil, fmt.Errorf("the directory %q contains no *%s", path, record.Suffix)
 		}
 	}
