@@ -120,7 +120,7 @@ func (fl *signFlags) add(cmd *cobra.Command, keyFlag, what string) {
 	fl.keyFlag = keyFlag
 	flags := cmd.Flags()
 	flags.StringArrayVar(&fl.keys, keyFlag, nil, what)
-	flags.StringArrayVar(&fl.commands, "signer", nil, "sign with the key of a program, `COMMAND` and its arguments with spaces between (repeatable)")
+	flags.StringArrayVar(&fl.commands, "signer", nil, "sign with the key of a program, which a shell starts with `COMMAND` (repeatable)")
 	flags.StringVar(&fl.authority, "timestamp", "", "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature")
 	fl.passphraseFlags.add(cmd)
 }

@@ -51,15 +51,14 @@ type Command struct {
 // maxAnswer bounds a line of a signer.
 const maxAnswer = 64 << 10
 
-// Start starts a signer, a program and its arguments with spaces between them, and asks for
-// its key. Its standard error is that of this program. The signer is killed when ctx ends.
+// Start lets a shell (sh, or cmd.exe on Windows) start the command of a signer, and asks for
+// its key. Its standard error is that of this program. The shell is killed when ctx ends.
 // Close must be called.
 func Start(ctx context.Context, command string) (*Command, error) {
-	words := strings.Fields(command)
-	if len(words) == 0 {
+	if strings.TrimSpace(command) == "" {
 		return nil, errors.New("the command of the signer is empty")
 	}
-	c := &Command{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
+	c := &Command{cmd: shell(ctx, command)}
 	c.cmd.Stderr = os.Stderr
 	in, err := c.cmd.StdinPipe()
 	if err != nil {

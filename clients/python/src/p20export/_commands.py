@@ -1568,7 +1568,7 @@ def freeze(
     projection: PROJECTION that turns a run into an artifact
     run: freeze only one RUN: its id, or '#2' for the second
     sign: sign the records with the private key in FILE (PKCS#8, PEM; repeatable)
-    signer: sign with the key of a program, COMMAND and its arguments with spaces between (repeatable)
+    signer: sign with the key of a program, which a shell starts with COMMAND (repeatable)
     skip_existing: skip captures that are already frozen in DIR
     snapshot: the snapshot that emitted-snapshot-text takes: only|first|last|N; N counts from 1
     started_at: TIME at which the run started, in RFC 3339, for a capture without times
@@ -1990,7 +1990,7 @@ def sign(
     key: FILE of a private key (PKCS#8, PEM; repeatable)
     passphrase_fd: read the passphrase from the open file descriptor N
     passphrase_file: FILE whose first line is the passphrase of the key
-    signer: sign with the key of a program, COMMAND and its arguments with spaces between (repeatable)
+    signer: sign with the key of a program, which a shell starts with COMMAND (repeatable)
     timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
     """
     return call("sign", locals())
