@@ -7,6 +7,7 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/youmark/pkcs8"
 )
@@ -40,14 +41,15 @@ func checkEncryption(der []byte) error {
 		return malformed
 	}
 	var iv []byte
-	if _, err := asn1.Unmarshal(scheme.Encryption.Parameters.FullBytes, &iv); err != nil || len(iv) != aes.BlockSize || len(key.Data) == 0 || len(key.Data)%aes.BlockSize != 0 {
+	if _, err := asn1.Unmarshal(scheme.Encryption.Parameters.FullBytes, &iv); err != nil || !isAESCBC(scheme.Encryption.Algorithm) || len(iv) != aes.BlockSize || len(key.Data) == 0 || len(key.Data)%aes.BlockSize != 0 {
 		return errors.New("the encrypted key is malformed, or not encrypted with AES in CBC mode")
 	}
 	parameters := scheme.Derivation.Parameters.FullBytes
 	var salted struct {
 		Salt  []byte
 		Count int
-		Rest  asn1.RawValue `asn1:"optional"`
+		Size  int                      `asn1:"optional"`
+		Hash  pkix.AlgorithmIdentifier `asn1:"optional"`
 	}
 	var scrypt struct {
 		Salt                  []byte
@@ -66,5 +68,20 @@ func checkEncryption(der []byte) error {
 	if salted.Count > maxIterations {
 		return fmt.Errorf("the key is encrypted with %d iterations; the limit is %d", salted.Count, maxIterations)
 	}
+	if !isHMAC(salted.Hash.Algorithm) {
+		return errors.New("the key is encrypted with a hash that is neither SHA-256 nor SHA-1 (RFC 8018 §5.2); openssl pkcs8 -topk8 encrypts it with SHA-256")
+	}
 	return nil
+}
+
+// isAESCBC reports whether a cipher is AES in CBC mode.
+func isAESCBC(cipher asn1.ObjectIdentifier) bool {
+	modes := asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 1}
+	return len(cipher) == len(modes)+1 && cipher[:len(modes)].Equal(modes) && slices.Contains([]int{2, 22, 42}, cipher[len(modes)])
+}
+
+// isHMAC reports whether a hash of PBKDF2 is one that package pkcs8 has: SHA-256, or SHA-1,
+// which is the default and has no identifier then.
+func isHMAC(hash asn1.ObjectIdentifier) bool {
+	return len(hash) == 0 || hash.Equal(asn1.ObjectIdentifier{1, 2, 840, 113549, 2, 9}) || hash.Equal(asn1.ObjectIdentifier{1, 2, 840, 113549, 2, 7})
 }
