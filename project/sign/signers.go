@@ -46,6 +46,8 @@ type Command struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	failed error // after which nothing is asked
+
+	unwatch func() bool
 }
 
 // maxAnswer bounds a line of a signer.
@@ -72,6 +74,9 @@ func Start(ctx context.Context, command string) (*Command, error) {
 		return nil, signerFailed("it cannot be started: %v", err)
 	}
 	c.in, c.out = in, bufio.NewReaderSize(out, maxAnswer)
+	// A process that the shell has started can live longer than the shell, and keeps its
+	// end of the pipe.
+	c.unwatch = context.AfterFunc(ctx, func() { out.Close() })
 	der, err := c.ask("key", "key")
 	if err == nil {
 		var key any
@@ -97,8 +102,12 @@ func signerFailed(format string, args ...any) error {
 func (c *Command) Public() *PublicKey { return c.public }
 
 // Sign implements Signer.
-func (c *Command) Sign(_ context.Context, message []byte) ([]byte, error) {
-	return c.ask("sign "+base64.StdEncoding.EncodeToString(message), "signature")
+func (c *Command) Sign(ctx context.Context, message []byte) ([]byte, error) {
+	signature, err := c.ask("sign "+base64.StdEncoding.EncodeToString(message), "signature")
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return signature, err
 }
 
 // ask writes a line and returns the decoded value of the answer, which must begin with the
@@ -145,6 +154,7 @@ const closeGrace = 5 * time.Second
 // end is killed.
 func (c *Command) Close() error {
 	c.in.Close()
+	defer c.unwatch()
 	defer time.AfterFunc(closeGrace, func() { c.cmd.Process.Kill() }).Stop()
 	if err := c.cmd.Wait(); err != nil && c.failed == nil {
 		return signerFailed("it ended with: %v", err)
