@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/digitorus/timestamp"
@@ -26,21 +27,24 @@ const (
 	replyType = "application/timestamp-reply"
 )
 
-// Request asks the authority at an http or https URL for a token over data, and returns
+// Request asks an authority at an http or https URL for a token over data, and returns
 // its response and the token. It checks that the token is over data, is the answer to this
 // request and has a valid signature; whether the authority can be trusted is for those to
 // say who verify the token.
-func Request(ctx context.Context, url string, data []byte) (response []byte, _ *Token, _ error) {
+func Request(ctx context.Context, authority string, data []byte) (response []byte, _ *Token, _ error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the authority did not answer within %v", Timeout))
 	defer cancel()
-	response, token, err := request(ctx, url, data)
+	response, token, err := request(ctx, authority, data)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // without the URL, which can contain a secret
 	}
 	return response, token, err
 }
 
-func request(ctx context.Context, url string, data []byte) ([]byte, *Token, error) {
+func request(ctx context.Context, authority string, data []byte) ([]byte, *Token, error) {
 	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 63))
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +54,7 @@ func request(ctx context.Context, url string, data []byte) ([]byte, *Token, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(query))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, authority, bytes.NewReader(query))
 	if err != nil {
 		return nil, nil, err
 	}

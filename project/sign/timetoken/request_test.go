@@ -120,6 +120,20 @@ func TestRequestRefused(t *testing.T) {
 	}
 }
 
+// TestRequestSecrets checks that no error has a secret of the URL.
+func TestRequestSecrets(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	for _, url := range []string{"http://hunter2:hunter2@" + host + "/hunter2?hunter2", "http://ann:hunter2@" + host + "/%zz", "http://hunter2@ "} {
+		_, _, err := timetoken.Request(t.Context(), url, []byte("data"))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 // TestRequestCancelled cancels a request that an authority does not answer. The error is the
 // cause of the cancellation.
 func TestRequestCancelled(t *testing.T) {
