@@ -49,7 +49,7 @@ func (fl *passphraseFlags) read() (phrase []byte, err error) {
 		phrase, err = record.ReadBounded(fl.file, maxPassphrase)
 	} else {
 		from = fmt.Sprintf("--passphrase-fd %d", fl.fd)
-		f := os.NewFile(uintptr(fl.fd), "")
+		f := os.NewFile(uintptr(fl.fd), "the descriptor")
 		if fl.fd < 0 || f == nil {
 			return nil, fmt.Errorf("%s is not a file descriptor", from)
 		}
@@ -227,9 +227,6 @@ func readKey(cmd *cobra.Command, flag, path string, phrase []byte) (*sign.Privat
 	if err != nil {
 		return nil, fmt.Errorf("%w: --%s: %w", errInput, flag, err)
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		warn(cmd, finding.New(finding.KeyExposed, "%s has the mode %04o, so others can read the private key", finding.Quote(path), info.Mode().Perm()))
-	}
 	key, err := sign.ParsePrivateKey(data, phrase)
 	if errors.Is(err, sign.ErrEncrypted) {
 		if phrase, err = askPassphrase(cmd, fmt.Sprintf("Passphrase of %s: ", finding.Printable(path))); err == nil {
@@ -240,6 +237,9 @@ func readKey(cmd *cobra.Command, flag, path string, phrase []byte) (*sign.Privat
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--%s %s: %w", flag, finding.Quote(path), err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		warn(cmd, finding.New(finding.KeyExposed, "%s has the mode %04o, so others can read the private key", finding.Quote(path), info.Mode().Perm()))
 	}
 	return key, nil
 }
