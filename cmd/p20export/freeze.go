@@ -179,7 +179,7 @@ the three files as artifact_json, envelope_ndjson and record_json.
 			}
 		}
 		p := newPrinter(cmd, f)
-		return p.Close(errors.Join(freezeAll(cmd, p, src, batch, args, s, o), end()))
+		return p.Close(endSigners(cmd, freezeAll(cmd, p, src, batch, args, s, o), end))
 	}
 	return cmd
 }

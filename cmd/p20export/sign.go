@@ -68,7 +68,7 @@ timestamp adds a token later.
 		if err != nil {
 			return err
 		}
-		return errors.Join(signAll(cmd, f, paths, s), end())
+		return endSigners(cmd, signAll(cmd, f, paths, s), end)
 	}
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,10 +161,15 @@ func checkAuthority(s string) error {
 // end must be called; it ends the signers.
 func (fl *signFlags) open(ctx context.Context, cmd *cobra.Command) (s *sign.Settings, end func() error, err error) {
 	s = &sign.Settings{Authority: fl.authority}
+	failed := func(command string, err error) error {
+		return fmt.Errorf("%w: --signer %s: %s", errInput, finding.Quote(command), messageOf(err))
+	}
 	var started []*sign.Command
 	end = func() (err error) {
-		for _, one := range started {
-			err = errors.Join(err, one.Close())
+		for i, one := range started {
+			if ended := one.Close(); ended != nil {
+				err = errors.Join(err, failed(fl.commands[i], ended))
+			}
 		}
 		return err
 	}
@@ -203,13 +209,24 @@ func (fl *signFlags) open(ctx context.Context, cmd *cobra.Command) (s *sign.Sett
 			started = append(started, one)
 			err = add(one, "--signer "+finding.Quote(command))
 		} else {
-			err = fmt.Errorf("%w: --signer %s: %s", errInput, finding.Quote(command), messageOf(err))
+			err = failed(command, err)
 		}
 		if err != nil {
 			return nil, end, err
 		}
 	}
 	return s, end, nil
+}
+
+// endSigners ends the signers of a command whose error is err, or nil. It prints their error
+// if it is not the one of the command.
+func endSigners(cmd *cobra.Command, err error, end func() error) error {
+	ended := end()
+	if err == nil || ended == nil {
+		return cmp.Or(err, ended)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "p20export: %s\n", finding.Printable(ended.Error()))
+	return err
 }
 
 // messageOf returns the message of a finding without its code.

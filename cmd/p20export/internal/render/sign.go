@@ -73,9 +73,9 @@ func (p *Printer) signature(s *sign.Signature) {
 		for _, one := range s.Signers {
 			names = append(names, fmt.Sprintf("%s (%s)", one.Name, one.Type))
 		}
-		text = "by " + strings.Join(names, ", ")
+		text = " by " + strings.Join(names, ", ")
 	}
-	p.Line("  signature \t%s%s", p.Paint(colour, string(s.State)+" "), text)
+	p.Line("  signature \t%s%s", p.Paint(colour, string(s.State)), text)
 	if s.NotLaterThan != nil {
 		p.Line("  time      \tnot later than %s, according to %s", *s.NotLaterThan, *s.Authority)
 	}
