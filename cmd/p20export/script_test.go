@@ -24,7 +24,7 @@ const atOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", atOnce) // for the programs that tests start
-	testscript.Main(m, map[string]func(){"p20export": main})
+	testscript.Main(m, map[string]func(){"p20export": main, "signer": signer})
 }
 
 // TestScripts runs the scripts in testdata/script, which specify the behavior of the program
@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 			"gotar":      gotar,
 			"unpackrows": unpackrows,
 			"appendlog":  appendLog,
+			"authority":  serveAuthority(t),
 		},
 	})
 }
