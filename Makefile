@@ -140,6 +140,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(CLIENTS_COPILOTKIT) >/dev/null
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(CLIENTS_PYTHON_VENV) >/dev/null
+	@$(SIGNATURES_VENV) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
 	@$(SITE_MODULES) >/dev/null
@@ -162,7 +163,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,witness,spec,peer,dist,roots
+LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,witness,spec,peer,dist,roots
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -208,6 +209,11 @@ kills: ## kill programs, make system calls fail and take the power away, at a sa
 .PHONY: operations
 operations: ## run the commands of the documentation that use curl, openssl, Python and systemd, and the second judge of stores
 	@$(GOTEST) -tags programs -run '^(TestOperations|TestUnitsVerified|TestServeDocs|TestDocsPrograms|TestTenCommands|TestStoreJudge(|Agrees))$$' ./cmd/p20export
+
+SIGNATURES_VENV = $(VENV) cmd/p20export/testdata/signatures/requirements.txt -- $(INSTALL_VENV)
+.PHONY: signatures
+signatures: ## let OpenSSL, securesystemslib, in-toto-attestation and SoftHSM verify what we sign, and verify what they sign; UPDATE=1 rewrites docs/signatures.md
+	@venv=$$($(SIGNATURES_VENV)); P20EXPORT_SIGNATURES_PYTHON=$$venv/venv/bin/python $(GOTEST) -tags signatures -run '^TestSignatures' ./cmd/p20export $(if $(UPDATE),-update)
 
 # The packages that start goroutines, or whose values several use at the same time. -race costs
 # the others five to ten times as much and can find nothing in them. These tests read what is

@@ -1,4 +1,4 @@
-//go:build programs || postgres
+//go:build programs || postgres || signatures
 
 package main
 
