@@ -61,8 +61,8 @@ $(HELLO):
 
 DIST := $(BUILD)/dist
 .PHONY: dist
-dist: ## build what is published of a release into .build/dist/: archives, and packages for Debian, Fedora, pip and npm
-	@rm -rf $(DIST) && mkdir -p $(BUILD) && $(GO) run ./cmd/internal/dist -o $(DIST)
+dist: ## build what is published of a release into .build/dist/: archives, and packages for Debian, Fedora, pip and npm; RELEASE_KEY=FILE or RELEASE_SIGNER=COMMAND signs it
+	@rm -rf $(DIST) && mkdir -p $(BUILD) && $(GO) run ./cmd/internal/dist -o $(DIST) -key "$${RELEASE_KEY:-}" -passphrase-file "$${RELEASE_PASSPHRASE_FILE:-}" -signer "$${RELEASE_SIGNER:-}"
 
 .PHONY: vectors-archive
 vectors-archive: ## build the archive of the vectors, their runner and the reference into .build/vectors/
@@ -75,21 +75,24 @@ release-check: ## check whether HEAD can be released, compared with the last tag
 
 # What is published of HEAD is built from a clone, so that uncommitted changes do not matter.
 PUBLISHED := $(BUILD)/head/.build/dist
+# It is signed with a new key.
+PUBLISHED_KEY := $(BUILD)/head-key/release
 .PHONY: $(PUBLISHED)
-$(PUBLISHED):
-	@rm -rf $(BUILD)/head && mkdir -p $(BUILD) && git clone --quiet . $(BUILD)/head && $(MAKE) -C $(BUILD)/head dist
+$(PUBLISHED): $(BIN)
+	@rm -rf $(BUILD)/head $(dir $(PUBLISHED_KEY)) && mkdir -p $(dir $(PUBLISHED_KEY)) && $(BIN) keygen $(PUBLISHED_KEY) >/dev/null && git clone --quiet . $(BUILD)/head
+	@$(MAKE) -C $(BUILD)/head dist RELEASE_KEY=$(CURDIR)/$(PUBLISHED_KEY).key.pem RELEASE_PASSPHRASE_FILE= RELEASE_SIGNER=
 
 CLIENTS_PYTHON_VENV = $(VENV) clients/python/requirements.txt -- $(INSTALL_VENV)
 PACKAGES_VENV = $(VENV) packaging/requirements.txt -- $(INSTALL_VENV)
 .PHONY: packages
 packages: $(PUBLISHED) ## install what make dist builds with pip, uvx, npm and go install, run the action, and build it again elsewhere
-	@venv=$$($(PACKAGES_VENV)); client=$$($(CLIENTS_PYTHON_VENV)); newest=$$($(TS_NEWEST)); \
-	export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENTS_PYTHON=$$client/venv P20EXPORT_TYPESCRIPT=$$newest; \
+	@venv=$$($(PACKAGES_VENV)); client=$$($(CLIENTS_PYTHON_VENV)); signatures=$$($(SIGNATURES_VENV)); newest=$$($(TS_NEWEST)); \
+	export P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_DIST_KEY=$(CURDIR)/$(PUBLISHED_KEY) P20EXPORT_SIGNATURES_PYTHON=$$signatures/venv/bin/python P20EXPORT_PACKAGES_PYTHON=$$venv/venv/bin/python P20EXPORT_CLIENTS_PYTHON=$$client/venv P20EXPORT_TYPESCRIPT=$$newest; \
 	$(GOTEST) -tags dist ./packaging
 
 .PHONY: reproducible
 reproducible: $(PUBLISHED) ## build everything that is published again, in another folder, as another user, and compare the bytes (half an hour)
-	@P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) $(GOTEST) -v -tags dist -run '^TestReproducible$$' ./packaging -all
+	@P20EXPORT_DIST=$(CURDIR)/$(PUBLISHED) P20EXPORT_DIST_KEY=$(CURDIR)/$(PUBLISHED_KEY) $(GOTEST) -v -tags dist -run '^TestReproducible$$' ./packaging -all
 
 MAN := $(BUILD)/man/man1
 .PHONY: man

@@ -116,7 +116,7 @@ var floors = map[string][]string{
 	"schema/vectors/differential":            {"project/validate", "project/scan", "project", "envelope", "capture/inputs", "capture", "artifact"},
 	"schema/vectors/mutation":                {},
 	"cmd/internal/check":                     {},
-	"cmd/internal/dist":                      {},
+	"cmd/internal/dist":                      {"project/sign"},
 	"cmd/internal/release":                   {},
 	"cmd/internal/generate/gate":             {"discovery/scenario", "discovery/gate", "discovery/analysis", "project/lint", "project/scan", "project", "envelope", "envelope/reduce", "capture", "artifact"},
 	"cmd/p20export/internal/generate/python": {"cmd/p20export/internal/cli", "cmd/p20export/internal/render"},

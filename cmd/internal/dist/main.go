@@ -9,8 +9,10 @@
 //	p20export-client-VERSION.tgz             @p20export/client, for npm
 //	p20export-vectors_VERSION.tar.zst, .whl  the vectors, their runner and the reference
 //	p20export_VERSION.intoto.jsonl           how the files were built (SLSA provenance v1)
-//	SHA256SUMS                               the digests of all files; written last
+//	SHA256SUMS                               the digests of all files above
+//	*.dsse.json                              signatures, if there is a key
 //
+// The signatures are DSSE envelopes of SHA256SUMS, the provenance and each list of modules.
 // The same commit and release of Go make the same bytes, wherever, whenever and by whomever the
 // files are built: times are that of the commit, modes are fixed, and nothing names the
 // builder. It runs in the root of a clean clone. The Makefile calls it.
@@ -34,6 +36,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/p20export/p20export/project/sign"
 )
 
 func main() {
@@ -41,6 +45,10 @@ func main() {
 	fresh := flag.Bool("fresh", false, "compile every package again, instead of taking it from the cache")
 	vectors := flag.Bool("vectors", false, "build only the archive and the wheel of the vectors")
 	only := flag.String("only", "", "the targets to build for, such as linux/amd64, with commas between; all when empty")
+	var k keys
+	flag.StringVar(&k.file, "key", "", "the file of the private key with which the release is signed; not signed when empty")
+	flag.StringVar(&k.passphrase, "passphrase-file", "", "the file whose first line is the passphrase of the key")
+	flag.StringVar(&k.signer, "signer", "", "the command that signs the release, as for p20export sign --signer")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,10 +56,23 @@ func main() {
 		fmt.Fprintln(os.Stderr, "dist: usage: dist -o DIR [-only linux/amd64,...]")
 		os.Exit(2)
 	}
-	if err := run(ctx, *out, *only, *vectors, *fresh); err != nil {
+	if *vectors && k != (keys{}) {
+		fmt.Fprintln(os.Stderr, "dist: -vectors builds nothing that is signed")
+		os.Exit(2)
+	}
+	if err := build(ctx, *out, *only, *vectors, *fresh, k); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
+}
+
+// build builds the release and signs it.
+func build(ctx context.Context, out, only string, vectors, fresh bool, k keys) error {
+	signers, end, err := k.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(ctx, out, only, vectors, fresh, signers), end())
 }
 
 // A target is a system that programs are built for, with the names that others give it.
@@ -95,6 +116,7 @@ type release struct {
 	commit  string
 	at      time.Time // of the commit
 	targets []target
+	signers []sign.Signer
 
 	programs map[target]file
 	shared   []file // what every archive has besides the program
@@ -104,8 +126,8 @@ type release struct {
 	licences map[module][]string // the SPDX identifiers of the linked modules
 }
 
-func run(ctx context.Context, out, only string, vectors, fresh bool) (err error) {
-	r := &release{ctx: ctx, fresh: fresh, programs: map[target]file{}, modules: map[target][]module{}, licences: map[module][]string{}}
+func run(ctx context.Context, out, only string, vectors, fresh bool, signers []sign.Signer) (err error) {
+	r := &release{ctx: ctx, fresh: fresh, signers: signers, programs: map[target]file{}, modules: map[target][]module{}, licences: map[module][]string{}}
 	for _, t := range targets {
 		if only == "" || strings.Contains(","+only+",", ","+t.String()+",") {
 			r.targets = append(r.targets, t)
@@ -135,8 +157,12 @@ func run(ctx context.Context, out, only string, vectors, fresh bool) (err error)
 	}{
 		{"programs", r.build}, {"version", r.ask}, {"notices", r.collectNotices}, {"pages", r.collectShared}, {"archives", r.archives},
 		{"bills of materials", r.bills}, {"Debian and RPM packages", r.packages}, {"wheels", r.python}, {"npm packages", r.npm}, {"vectors", r.vectors},
-		{"provenance", r.provenance}, {"digests", r.digests},
+		{"provenance", r.provenance}, {"digests", r.digests}, {"signatures", r.sign},
 	} {
+		if step.name == "signatures" && len(signers) == 0 {
+			fmt.Fprintln(os.Stderr, "dist: the release is not signed, because there is no key (RELEASE_KEY=FILE make dist)")
+			continue
+		}
 		began := time.Now()
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)

@@ -272,5 +272,5 @@ func (r *release) digests() error {
 	for _, f := range files {
 		fmt.Fprintf(&text, "%s  %s\n", hexOf(f.data), f.name)
 	}
-	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), text.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(r.out, sumsName), text.Bytes(), 0o644)
 }
