@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,7 +119,14 @@ func findRecords(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	for _, arg := range args {
-		if !strings.HasSuffix(arg, record.Suffix) && !isDirectory(arg) {
+		if strings.HasSuffix(arg, record.Suffix) {
+			continue
+		}
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errInput, err)
+		}
+		if !info.IsDir() {
 			return nil, fmt.Errorf("%s is not named like a record; name a *%s or a directory", finding.Quote(arg), record.Suffix)
 		}
 	}

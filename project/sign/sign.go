@@ -71,7 +71,7 @@ type group struct {
 	open     *atomicfile.Directory // nil until a file is written
 	began    time.Time
 	rows     []*Row
-	sets     []*atomicfile.Set // of each row, or nil if there is nothing to name
+	sets     []*atomicfile.Set // of each row, or nil if it failed
 }
 
 // isFull reports whether the group must be flushed before a record of a directory is added.
@@ -105,8 +105,8 @@ func (row *Row) fail(err error) {
 	}
 }
 
-// sign makes the files of a record and writes those that are new. It returns nil if they
-// have their names.
+// sign makes the files of a record and writes those that are new. What another run has
+// written is made durable with them.
 func (g *group) sign(ctx context.Context, row *Row) (*atomicfile.Set, error) {
 	_, data, err := record.ReadFrom(row.Record, record.ReadBounded)
 	if err != nil {
@@ -126,10 +126,9 @@ func (g *group) sign(ctx context.Context, row *Row) (*atomicfile.Set, error) {
 		row.Timestamp = new(record.TimestampPath(row.Record))
 		row.NotLaterThan = new(artifact.FormatTime(ceil(made.NotLaterThan)))
 	}
-	if !made.NewEnvelope && !made.NewToken {
-		return nil, nil
+	if made.NewEnvelope || made.NewToken {
+		row.Verdict = project.Written
 	}
-	row.Verdict = project.Written
 	if g.open == nil {
 		if g.open, err = atomicfile.OpenDirectory(g.dir); err != nil {
 			return nil, err
