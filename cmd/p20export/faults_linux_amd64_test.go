@@ -278,7 +278,7 @@ func (f *faulty) repeat(t *testing.T, bad func(string, ...any)) {
 		bad("again: exit status %d: %s", status, again)
 	}
 	for name, data := range files(t, f.out) {
-		if data != f.want[name] {
+		if f.differs(name, data, f.want) {
 			bad("again: %s is left, or is another file", name)
 		}
 	}
@@ -315,7 +315,7 @@ func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
 			switch {
 			case !ok:
 				missing = name
-			case data != f.want[name]:
+			case f.differs(name, data, f.want):
 				bad("%s is not what it should be", name)
 			case missing != "":
 				bad("%s is there without %s", name, missing)

@@ -6,10 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/internal/testkit/authority"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/sign/timetoken"
 )
 
 // written is a command that writes files to a new directory.
@@ -25,6 +29,8 @@ type written struct {
 	// capture reports that the command makes a capture. A capture cannot be repeated in
 	// the same directory, and its times differ each time.
 	capture bool
+	// tokens reports that the command writes time-stamps, which differ each time.
+	tokens bool
 }
 
 // ran runs a command within the test.
@@ -48,6 +54,12 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	one, _ := manyRuns(t, dir, "one", 1)
 	testkit.Write(t, in("list"), runs+"\n"+one+"\n")
 	set := frozenSet
+	frozen := testkit.Contents(t, in("evidence"))
+	key, stamper := in("ann.key.pem"), authority.New(t).Serve()
+	trace(t, render.Done, "keygen", in("ann"))
+	trace(t, render.Done, "freeze", runs, "-o", in("signed"), "--sign", key)
+	signed := testkit.Contents(t, in("signed"))
+	trace(t, render.Done, "keygen", in("bob"))
 	return in, map[string]written{
 		"batch": {
 			args: func(out string) []string {
@@ -67,6 +79,24 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			},
 			sets: [][]string{{"b.tar.gz"}},
 			said: "written  ",
+		},
+		"freeze signed": {
+			args: func(out string) []string { return []string{"freeze", runs, "-o", out, "--sign", key} },
+			sets: [][]string{signedSet("many.1"), signedSet("many.2")},
+			said: "frozen  ",
+		},
+		"sign": {
+			args:   func(out string) []string { return []string{"sign", out, "--key", key, "--timestamp", stamper} },
+			sets:   [][]string{{"many.1.record.dsse.json", "many.1.record.tsr"}, {"many.2.record.dsse.json", "many.2.record.tsr"}},
+			before: frozen,
+			said:   "written  ",
+			tokens: true,
+		},
+		"add": {
+			args:   func(out string) []string { return []string{"sign", out, "--key", in("bob.key.pem")} },
+			sets:   [][]string{{"many.1.record.dsse.json"}, {"many.2.record.dsse.json"}},
+			before: signed,
+			said:   "written  ",
 		},
 		"report": {
 			args: func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} },
@@ -110,6 +140,22 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			capture: true,
 		},
 	}
+}
+
+// differs reports whether a file is not what the command writes when nothing fails. A
+// time-stamp must be one of the signature next to it.
+func (c *written) differs(name, data string, want map[string]string) bool {
+	signed, stamped := strings.CutSuffix(name, record.TimestampSuffix)
+	if !c.tokens || !stamped {
+		return data != want[name]
+	}
+	token, err := timetoken.Parse([]byte(data), nil)
+	return err != nil || !token.Covers([]byte(want[signed+record.SignatureSuffix]))
+}
+
+// signedSet returns the names of the files of a frozen run that is signed.
+func signedSet(name string) []string {
+	return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.dsse.json", name + ".record.json"}
 }
 
 // frozenSet returns the names of the files of a frozen run.
