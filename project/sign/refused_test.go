@@ -267,7 +267,7 @@ func TestPrivateKeyRefused(t *testing.T) {
 		{"no ciphertext", encrypted(t, func(k *encryptedKey) { k.Data = nil }), "correct horse", "malformed"},
 		{"one block of ciphertext", encrypted(t, func(k *encryptedKey) { k.Data = k.Data[:16] }), "correct horse", "the passphrase is wrong, or the file is damaged"},
 		{"a short IV", encrypted(t, func(k *encryptedKey) { k.Algorithm.Scheme.Encryption.IV = []byte{1} }), "correct horse", "malformed"},
-		{"a cipher that is not AES", encrypted(t, func(k *encryptedKey) { k.Algorithm.Scheme.Encryption.ID = asn1.ObjectIdentifier{1, 2, 3} }), "correct horse", "the key cannot be decrypted"},
+		{"a cipher that is not AES", encrypted(t, func(k *encryptedKey) { k.Algorithm.Scheme.Encryption.ID = asn1.ObjectIdentifier{1, 2, 3} }), "correct horse", "not encrypted with AES in CBC mode"},
 		{"another scheme than PBES2", encrypted(t, func(k *encryptedKey) { k.Algorithm.ID = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 3} }), "correct horse", "the key cannot be decrypted"},
 		{"an unknown derivation", encrypted(t, func(k *encryptedKey) { k.Algorithm.Scheme.Derivation.ID = asn1.ObjectIdentifier{1, 2, 3} }), "correct horse", "the key cannot be decrypted"},
 		{"noise", block(encryptedBlock, bytes.Repeat([]byte{0x30, 0x03}, 50)), "correct horse", "malformed"},

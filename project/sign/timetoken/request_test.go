@@ -66,7 +66,7 @@ func TestRequestRefused(t *testing.T) {
 		{"a rejection", with(func(answer *authority.Answer) { answer.Status, answer.Text = 2, "come back later" }), `the request is rejected ("come back later")`},
 		{"a rejection in silence", with(func(answer *authority.Answer) { answer.Status = 2 }), "the request is rejected"},
 		{"waiting", with(func(answer *authority.Answer) { answer.Status = 3 }), "the request is waiting"},
-		{"no certificate", with(func(answer *authority.Answer) { answer.Certificates = nil }), "neither in the response nor given"},
+		{"no certificate", with(func(answer *authority.Answer) { answer.Certificates = nil }), "neither in the response nor trusted"},
 		{"the status 500", func(w http.ResponseWriter, _ authority.Query) {
 			http.Error(w, "out of order", http.StatusInternalServerError)
 		}, "the status 500 Internal Server Error"},
