@@ -18,9 +18,9 @@ import (
 	"github.com/p20export/p20export/project/sign"
 )
 
-// authority is a time-stamp authority whose tokens OpenSSL makes. Its directory has the
+// opensslAuthority is a time-stamp authority whose tokens OpenSSL makes. Its directory has the
 // certificates root.pem, issuing.pem (issued by the root) and signer.pem (issued by issuing.pem).
-type authority struct {
+type opensslAuthority struct {
 	t   *testing.T
 	dir string
 	url string
@@ -30,9 +30,9 @@ type authority struct {
 }
 
 // newAuthority makes an authority with keys of a type, "RSA" or "EC".
-func newAuthority(t *testing.T, keys string) *authority {
+func newAuthority(t *testing.T, keys string) *opensslAuthority {
 	t.Helper()
-	a := &authority{t: t, dir: t.TempDir(), digest: "sha256"}
+	a := &opensslAuthority{t: t, dir: t.TempDir(), digest: "sha256"}
 	testkit.Write(t, a.path("authority.cnf"), testkit.Read(t, "testdata/signatures/authority.cnf"))
 	testkit.Write(t, a.path("serial"), "01\n")
 	options := map[string]string{"RSA": "rsa_keygen_bits:2048", "EC": "ec_paramgen_curve:P-256"}[keys]
@@ -54,27 +54,27 @@ func newAuthority(t *testing.T, keys string) *authority {
 }
 
 // issue makes the certificate of a request.
-func (a *authority) issue(name, issuer string) {
+func (a *opensslAuthority) issue(name, issuer string) {
 	a.t.Helper()
 	a.openssl("x509", "-req", "-in", name+".csr", "-CA", issuer+".pem", "-CAkey", issuer+".key", "-CAcreateserial", "-extfile", "authority.cnf", "-extensions", name, "-days", "3650", "-out", name+".pem")
 }
 
-func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
+func (a *opensslAuthority) path(name string) string { return filepath.Join(a.dir, name) }
 
 // command returns a command of OpenSSL in the directory of the authority.
-func (a *authority) command(args ...string) *exec.Cmd {
+func (a *opensslAuthority) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(a.t.Context(), "openssl", args...)
 	cmd.Dir, cmd.Env = a.dir, append(os.Environ(), "SIGNER_DIGEST="+a.digest, "NAME_DIGEST="+a.digest)
 	return cmd
 }
 
-func (a *authority) openssl(args ...string) string {
+func (a *opensslAuthority) openssl(args ...string) string {
 	a.t.Helper()
 	return succeed(a.t, a.command(args...))
 }
 
 // reply makes the response to the query in a file.
-func (a *authority) reply(query, to string) error {
+func (a *opensslAuthority) reply(query, to string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if out, err := a.command("ts", "-reply", "-config", "authority.cnf", "-section", "authority", "-queryfile", query, "-out", to).CombinedOutput(); err != nil {
@@ -84,7 +84,7 @@ func (a *authority) reply(query, to string) error {
 }
 
 // serve answers a request as RFC 3161 §3.4 says.
-func (a *authority) serve(w http.ResponseWriter, r *http.Request) {
+func (a *opensslAuthority) serve(w http.ResponseWriter, r *http.Request) {
 	dir := a.t.TempDir()
 	query, reply := filepath.Join(dir, "query"), filepath.Join(dir, "reply")
 	body, err := io.ReadAll(r.Body)
@@ -188,7 +188,7 @@ func TestSignaturesTokensOfOpenSSL(t *testing.T) {
 }
 
 // stamp stores the response of an authority to query.tsq as the token of the record.
-func (f frozenRun) stamp(a *authority) {
+func (f frozenRun) stamp(a *opensslAuthority) {
 	f.t.Helper()
 	if err := a.reply(f.path("query.tsq"), f.path(tokenFile)); err != nil {
 		f.t.Fatal(err)
