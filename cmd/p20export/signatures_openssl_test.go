@@ -173,8 +173,8 @@ func TestSignaturesTokensOfOpenSSL(t *testing.T) {
 					f.tool("openssl", append(query, "-no_nonce")...)
 					f.stamp(a)
 					f.hasToken("authority", "--trust", public, "--trust", all)
-					if s := f.verify(exitNegative, "--trust", public, "--trust", a.path("root.pem")); s.State != sign.IsBroken {
-						t.Errorf("without the certificate of its signer, the token is %s", s.State)
+					if s := f.verify(exitDone, "--trust", public, "--trust", a.path("root.pem")); s.State != sign.IsSigned || s.NotLaterThan != nil {
+						t.Errorf("without the certificate of its signer, the token counts: %+v", s)
 					}
 				}
 			}
