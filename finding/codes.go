@@ -260,6 +260,7 @@ const (
 	SignatureExpired   Code = "signature_expired"
 	SignatureRepeated  Code = "signature_repeated"
 	SignatureMissing   Code = "signature_missing"
+	SignatureUnjudged  Code = "signature_unjudged"
 	SignerFailed       Code = "signer_failed"
 	KeyExposed         Code = "key_exposed"
 	TokenMalformed     Code = "token_malformed"

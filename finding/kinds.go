@@ -207,6 +207,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		SignatureExpired:   {Warning, "a signature is by a key that is not trusted at the time for which it is judged, and does not count", ""},
 		SignatureRepeated:  {Warning, "a key has signed more than once, and counts once", ""},
 		SignatureMissing:   {Error, "fewer trusted keys have signed the record than are required", ""},
+		SignatureUnjudged:  {Info, "a record has signatures, but no keys are trusted, so only their form was checked", ""},
 		SignerFailed:       {Error, "a signer gave no valid signature", ""},
 		KeyExposed:         {Warning, "other users of the system can read the file of a private key", ""},
 		TokenMalformed:     {Error, "a time-stamp file is not a granted response of an authority", "RFC 3161 §2.4.2"},

@@ -60,6 +60,9 @@ taken from the command line or from the environment.
 		if name == "" || name == "." || name == ".." {
 			return fmt.Errorf("%s is not the beginning of a file name", finding.Quote(args[0]))
 		}
+		if finding.Escape(name) != name {
+			return fmt.Errorf("the name %s has characters that a trust file cannot show", finding.Quote(name))
+		}
 		key, err := sign.NewPrivateKey(sign.KeyType(kind))
 		if err != nil {
 			return fmt.Errorf("--type: %w", err)
@@ -67,7 +70,7 @@ taken from the command line or from the environment.
 		var phrase []byte
 		switch {
 		case passphrase.given():
-			phrase, err = passphrase.read()
+			phrase, err = passphrase.read(cmd.Context())
 		case encrypt:
 			phrase, err = askTwice(cmd)
 		}
@@ -78,7 +81,7 @@ taken from the command line or from the environment.
 		if err != nil {
 			return err
 		}
-		public := fmt.Appendf(nil, "name: %s\n%s", finding.Printable(name), key.Public().PEM())
+		public := fmt.Appendf(nil, "name: %s\n%s", name, key.Public().PEM())
 		row := render.KeyPair{PrivateKey: args[0] + privateSuffix, PublicKey: args[0] + publicSuffix, KeyID: key.Public().ID, Type: key.Public().Type}
 		if err := writePair(cmd.Context(), filepath.Clean(dir), name, private, public); err != nil {
 			if errors.Is(err, fs.ErrExist) {
@@ -97,7 +100,7 @@ taken from the command line or from the environment.
 func askTwice(cmd *cobra.Command) ([]byte, error) {
 	phrase, err := askPassphrase(cmd, "Passphrase for the new key: ")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--encrypt: the new key needs a passphrase; %w", err)
 	}
 	again, err := askPassphrase(cmd, "The same again: ")
 	if err != nil {

@@ -174,15 +174,10 @@ func verifiedIn(cmd *cobra.Command, dir string, paths []string, fl *trustFlags) 
 	}
 	frozen := make(report.Frozen)
 	for row := range verify.Tree(cmd.Context(), dir, verify.TreeSettings{Captures: paths, Signed: &sign.Policy{Trust: trust}}) {
-		if row.Record == nil {
-			continue
-		}
-		stated, err := record.Read(*row.Record)
-		if err != nil {
+		if row.Record == nil || row.Source == (record.Source{}) {
 			continue // of no run
 		}
-		of := stated.Predicate.Capture
-		frozen[of] = append(frozen[of], report.Verified{Record: *row.Record, Verdict: row.Verdict, Signature: row.Signature})
+		frozen[row.Source] = append(frozen[row.Source], report.Verified{Record: *row.Record, Verdict: row.Verdict, Signature: row.Signature})
 	}
 	return frozen, nil
 }

@@ -26,6 +26,7 @@ var (
 	errHarness = errors.New("cannot run the harness")
 	errServe   = errors.New("cannot serve")
 	errKeys    = errors.New("cannot write the keys")
+	errSigner  = errors.New("cannot sign")
 )
 
 // run runs the program with the arguments and returns its exit status.
@@ -62,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errKeys) || errors.Is(err, errStore) || errors.Is(err, lineage.ErrFork) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errKeys) || errors.Is(err, errSigner) || errors.Is(err, errStore) || errors.Is(err, lineage.ErrFork) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

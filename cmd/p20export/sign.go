@@ -30,8 +30,9 @@ that someone who has the private key signed these bytes; not that the capture
 is true, and without a time-stamp not when. docs/signatures.md says more.
 
 Several keys make several signatures. If the record is signed already, what
-is there stays, and signatures by other keys are added. The record that was
-signed is the one to check first: p20export verify.
+is there stays, and signatures by other keys are added. A record whose artifact
+or envelope beside it was changed is refused; p20export verify also compares
+them with the capture, and should be run before.
 
 Keys are Ed25519 or ECDSA with P-256, in PKCS#8 PEM files, encrypted or not;
 p20export keygen makes them. With --signer, a program signs, for example with a
@@ -49,7 +50,7 @@ timestamp adds a token later.
   p20export sign frozen/one-turn.record.json --key release-2026.key.pem \
       --timestamp https://authority.example/tsr
   p20export sign frozen --key ours.key.pem --passphrase-file passphrase
-  p20export sign frozen --signer 'examples/pkcs11-signer/signer.sh'`,
+  p20export sign frozen --signer './signer.sh MODULE TOKEN ID PIN-FILE'`,
 		Args: cli.OneOrMore("RECORD or DIR"),
 	}
 	fl.add(cmd, "key", "`FILE` of a private key (PKCS#8, PEM; repeatable)")

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
@@ -32,9 +32,9 @@ type passphraseFlags struct {
 const noDescriptor = -1
 
 func (fl *passphraseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&fl.file, "passphrase-file", "", "`FILE` whose first line is the passphrase of the key")
+	cmd.Flags().StringVar(&fl.file, "passphrase-file", "", "`FILE` whose first line is the passphrase of the encrypted keys")
 	cmd.Flags().IntVar(&fl.fd, "passphrase-fd", noDescriptor, "read the passphrase from the open file descriptor `N`")
-	cmd.Flags().Lookup("passphrase-fd").DefValue = ""
+	cmd.Flags().Lookup("passphrase-fd").DefValue = "0" // or help would show it
 	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd")
 }
 
@@ -44,7 +44,7 @@ func (fl *passphraseFlags) given() bool { return fl.file != "" || fl.fd != noDes
 const maxPassphrase = 4 << 10
 
 // read returns the passphrase from the file or the descriptor.
-func (fl *passphraseFlags) read() (phrase []byte, err error) {
+func (fl *passphraseFlags) read(ctx context.Context) (phrase []byte, err error) {
 	from := "--passphrase-file " + finding.Quote(fl.file)
 	if fl.file != "" {
 		phrase, err = record.ReadBounded(fl.file, maxPassphrase)
@@ -54,7 +54,8 @@ func (fl *passphraseFlags) read() (phrase []byte, err error) {
 		if fl.fd < 0 || f == nil {
 			return nil, fmt.Errorf("%s is not a file descriptor", from)
 		}
-		phrase, err = io.ReadAll(io.LimitReader(f, maxPassphrase+1))
+		defer f.Close() // or signers would have it, too
+		phrase, err = io.ReadAll(io.LimitReader(capture.Interruptible(ctx, f), maxPassphrase+1))
 	}
 	if err == nil && len(phrase) > maxPassphrase {
 		err = record.ErrTooLong
@@ -190,7 +191,7 @@ func (fl *signFlags) open(ctx context.Context, cmd *cobra.Command) (s *sign.Sett
 	}
 	var phrase []byte
 	if fl.passphraseFlags.given() {
-		if phrase, err = fl.read(); err != nil {
+		if phrase, err = fl.passphraseFlags.read(cmd.Context()); err != nil {
 			return nil, end, err
 		}
 	}
@@ -304,7 +305,7 @@ func (fl *policyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&fl.signature, "require-signature", false, "with --trust: fail if a record is not signed by a trusted key")
 	flags.BoolVar(&fl.timestamp, "require-timestamp", false, "with --trust: fail without a signature and a time-stamp of a trusted authority")
 	flags.IntVar(&fl.threshold, "threshold", 1, "with --trust: fail if fewer than `N` trusted keys have signed a record")
-	flags.Lookup("threshold").DefValue = "" // 1 is demanded only if it is given
+	flags.Lookup("threshold").DefValue = "0" // 1 is demanded only if it is given
 	flags.StringVar(&fl.at, "at", "", "with --trust: judge keys as of this `TIME` (RFC 3339) where there is no time-stamp (default: now)")
 }
 
@@ -324,7 +325,7 @@ func (fl *policyFlags) policy(cmd *cobra.Command) (p *sign.Policy, err error) {
 		return p, nil
 	}
 	if changed("at") {
-		if p.At, err = artifact.ParseTime(fl.at); err != nil {
+		if p.At, err = sign.ParseTime(fl.at); err != nil {
 			return nil, fmt.Errorf("--at %s: %w", finding.Quote(fl.at), err)
 		}
 	}

@@ -238,7 +238,11 @@ func verifyAll(cmd *cobra.Command, b *cli.Batch, args []string, s verify.TreeSet
 		from = "archive " + from
 	}
 	p.TreeSummary(from, s.CapturesOnly, &v.tally)
-	return p.Close(cmp.Or(listed(), v.tally.Status.Err()))
+	err := cmp.Or(listed(), v.tally.Status.Err())
+	if err == nil && s.Signed.RequireSignature && v.tally.Total() == 0 {
+		err = fmt.Errorf("%w: the list is empty, and a signature is required", errInput)
+	}
+	return p.Close(err)
 }
 
 // treePrinter prints the rows of a directory, list or archive. Its methods return false if

@@ -55,7 +55,7 @@ var floors = map[string][]string{
 	"discovery/report/internal/markup":       {"project", "artifact"},
 	"project/export":                         {"project/sign", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"project/verify":                         {"project/internal/tarfs", "project/sign", "project/record", "project/scan", "project", "envelope", "capture/inputs", "capture", "artifact"},
-	"project/sign":                           {"project/sign/timetoken", "project/record", "project", "artifact"},
+	"project/sign":                           {"project/sign/timetoken", "project/record", "project", "capture", "artifact"},
 	"project/sign/timetoken":                 {},
 	"project/freeze":                         {"project/sign", "project/record", "project/scan", "project", "envelope", "capture/inputs", "capture"},
 	"project/difference":                     {"project/validate", "project", "artifact"},

@@ -35,6 +35,7 @@ const (
 	KeepRecords      = "keep the records with the events: events cannot express this"
 	FewerKeys        = "name fewer public keys with --trust"
 	AddSignature     = "p20export sign adds a signature to one that exists"
+	SignAgain        = "if another program signed the record at the same time, run the command again"
 	SignFirst        = "sign it with p20export sign, which can also ask for the time-stamp"
 	GiveRecord       = "name it with --record, or freeze the capture again"
 	SplitBundle      = "create several smaller bundles with p20export assay --bundle --split"
@@ -351,6 +352,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"signature_expired":    "have the record signed with a current key; a time-stamp would have shown that this signature is older",
 		"signature_repeated":   "have someone else sign the record, if more signers are required",
 		"signature_missing":    "sign the record with p20export sign, or name the public key of its signer with --trust",
+		"signature_unjudged":   "name the public keys of the signers with --trust",
 		"signer_failed":        "run the signer by hand; docs/signatures.md describes the lines that it reads and writes",
 		"key_exposed":          "if nobody else can have read it, run: chmod 600 FILE; otherwise make a new key",
 		"token_malformed":      "restore the file that p20export timestamp wrote, or move it away and make another time-stamp",
@@ -411,6 +413,6 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"log_file_malformed":    "get a complete copy of the file, or export the thread again with p20export log export",
 
 		"output_exists": "choose another -o or --name, or move the old file away: evidence is never overwritten",
-		"interrupted":   "run the command again",
+		"interrupted":   "if another program signed the record at the same time, run the command again",
 	}
 })

@@ -26,6 +26,8 @@ type Events struct {
 	// origin is unknown. incomplete counts the artifacts whose snapshots lack streamed
 	// messages, and lacking counts these messages.
 	trimmed, unknown, incomplete, lacking int
+	// unsigned counts the receipts that state no signature although keys are trusted.
+	unsigned int
 	// maxEvents and maxBytes bound the events of one bundle.
 	maxEvents, maxBytes int
 	left                []string // temporary names that could not be removed
@@ -61,6 +63,9 @@ func (e *Events) Findings() []finding.Finding {
 	if e.incomplete > 0 {
 		found = append(found, finding.New(finding.SnapshotLacksText, "according to the records, %d of the snapshots lack streamed text (%s)", e.incomplete, project.FormatStreamedCount(e.lacking)).WithHint(hint.KeepRecords))
 	}
+	if e.unsigned > 0 {
+		found = append(found, finding.New(finding.SignatureMissing, "%d of the receipts state no signature, because no trusted key has signed the record", e.unsigned).WithSeverity(finding.Warning))
+	}
 	for _, name := range e.left {
 		found = append(found, finding.Leftover(name))
 	}
@@ -75,6 +80,9 @@ func (e *Events) add(event assay.Event, from *imported) error {
 		e.ids = append(e.ids, RunID(from.row.Artifact))
 	}
 	e.trimmed += from.trimmed
+	if from.unsigned {
+		e.unsigned++
+	}
 	if from.row.Origin == nil {
 		e.unknown++
 	}

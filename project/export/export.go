@@ -205,7 +205,7 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 		if len(s.Records) > 0 {
 			one.record = s.Records[i]
 		}
-		event, ok := one.event(s)
+		event, ok := one.event(ctx, s)
 		switch {
 		case !ok:
 			finding.Sort(one.row.Findings)
@@ -236,6 +236,8 @@ type imported struct {
 	// missing counts the streamed messages that are missing from the snapshot
 	// according to the record.
 	missing int
+	// unsigned means that no trusted key has signed the record.
+	unsigned bool
 }
 
 // refuse adds a reason to refuse the artifact.
@@ -251,7 +253,7 @@ func (i *imported) refuse(err error) {
 }
 
 // event returns the artifact's event. If ok is false, the row has every reason.
-func (i *imported) event(s Settings) (event assay.Event, ok bool) {
+func (i *imported) event(ctx context.Context, s Settings) (event assay.Event, ok bool) {
 	if err := record.CheckArtifactName(i.row.Artifact); err != nil {
 		i.refuse(err)
 		return event, false
@@ -268,7 +270,7 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	}
 	var signed *sign.Signature
 	if s.Receipt && record != nil {
-		signed = i.judge(stated, s.Trust)
+		signed = i.judge(ctx, stated, s.Trust)
 	}
 	a, found := artifact.Decode(data, artifact.Assay)
 	if a == nil {
@@ -307,6 +309,7 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 			receipt.NotLaterThan = *signed.NotLaterThan
 		}
 	}
+	i.unsigned = s.Trust != nil && len(receipt.KeyIDs) == 0
 	event = receipt.Event(a)
 	if n := assay.LineLen(event.Type, len(event.Data), s.Run, assay.MaxEvents); n > assay.MaxLineBytes {
 		// The profile leaves room for what a receipt states, but not for many signatures.
@@ -318,13 +321,13 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 
 // judge judges the signature of a record, and refuses the artifact if it is broken. Without
 // trust it returns nil: an event states only what was checked.
-func (i *imported) judge(stated []byte, trust *sign.Trust) *sign.Signature {
+func (i *imported) judge(ctx context.Context, stated []byte, trust *sign.Trust) *sign.Signature {
 	files, err := sign.Read(i.record, len(stated), record.ReadBounded)
 	if err != nil {
 		i.refuse(err)
 		return nil
 	}
-	signed, found := (&sign.Policy{Trust: trust}).Check(stated, files)
+	signed, found := (&sign.Policy{Trust: trust}).Check(ctx, stated, files)
 	for _, f := range found {
 		if f.Severity == finding.Error {
 			i.refuse(f)

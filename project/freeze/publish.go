@@ -1,10 +1,8 @@
 package freeze
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -198,20 +196,30 @@ func (p *publisher) files(ctx context.Context, w *written, data Files) ([]atomic
 }
 
 // keptRecord returns the record at path if it differs from the given one only in the tool
-// version, and otherwise the given one.
+// version, which must be one that a program can have, and otherwise the given one.
 func keptRecord(path string, data []byte) ([]byte, error) {
-	there, err := record.ReadBounded(path, record.MaxBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return data, nil
+	there, stated, err := record.ReadFrom(path, record.ReadBounded)
+	if malformed, ok := errors.AsType[finding.Finding](err); errors.Is(err, fs.ErrNotExist) || ok && malformed.Code == finding.RecordMalformed {
+		return data, nil // another file is refused when the run is written
 	}
+	if err != nil || !isVersion(there.Predicate.Tool.Version) {
+		return data, err
+	}
+	own, err := record.Decode(data)
 	if err != nil {
 		return nil, err
 	}
-	section := func(b []byte) *io.SectionReader { return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))) }
-	if same, err := sameRecord(section(there), section(data)); same || err != nil {
-		return there, err
+	if same, err := there.EqualExceptTool(own); same || err != nil {
+		return stated, err
 	}
 	return data, nil
+}
+
+// isVersion reports whether a text looks like the version of a program. It is the only text of
+// a record that verify does not compare.
+func isVersion(s string) bool {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_"
+	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(letters, r) })
 }
 
 // directory returns the open directory for a set of files.

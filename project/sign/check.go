@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
@@ -114,15 +115,18 @@ func readOne(path string, limit int, code finding.Code, read func(path string, l
 }
 
 // Check judges the signature of a record, given its bytes. It returns nil for the signature
-// if the policy has no trust.
-func (p *Policy) Check(data []byte, files Files) (*Signature, []finding.Finding) {
-	c := &check{policy: p, result: Signature{State: IsUnsigned, Signers: []Signatory{}}}
+// if the policy has no trust. After the end of ctx, the result is incomplete.
+func (p *Policy) Check(ctx context.Context, data []byte, files Files) (*Signature, []finding.Finding) {
+	c := &check{ctx: ctx, policy: p, result: Signature{State: IsUnsigned, Signers: []Signatory{}}}
 	var e *Envelope
 	if files.Envelope != nil {
 		e = c.envelope(data, files.Envelope)
 	}
 	token := c.token(files)
 	if p.Trust == nil {
+		if files.Envelope != nil && !finding.Failed(c.found) {
+			c.add(finding.New(finding.SignatureUnjudged, "the record has signatures, which were not judged"))
+		}
 		return nil, c.found
 	}
 	var valid []*trustedKey
@@ -146,7 +150,9 @@ func (p *Policy) Unread() *Signature {
 
 // check is the checking of one signature.
 type check struct {
+	ctx    context.Context
 	policy *Policy
+	tried  int // keys that were tried for signatures without the id of one
 	result Signature
 	found  []finding.Finding
 }
@@ -174,13 +180,16 @@ func (c *check) signatures(e *Envelope) (valid []*trustedKey) {
 	trust, message := c.policy.Trust, e.message()
 	for i, s := range e.Signatures {
 		by := trust.named(s.KeyID)
+		if c.ctx.Err() != nil {
+			return nil
+		}
 		if by != nil && !by.Verify(message, s.Bytes) {
 			c.add(finding.New(finding.SignatureBroken, "signature %d names the trusted key %s, but is not valid", i+1, finding.Quote(by.name)))
 			continue
 		}
 		if by == nil {
 			// The key id is only a hint, which other programs leave out.
-			at := slices.IndexFunc(trust.keys, func(k trustedKey) bool { return k.Verify(message, s.Bytes) })
+			at := slices.IndexFunc(trust.keys, func(k trustedKey) bool { return c.mayTry(message) && k.Verify(message, s.Bytes) })
 			if at < 0 {
 				c.add(finding.New(finding.SignatureUntrusted, "signature %d%s is not by a trusted key", i+1, quoteID(s.KeyID)))
 				continue
@@ -194,6 +203,21 @@ func (c *check) signatures(e *Envelope) (valid []*trustedKey) {
 		valid = append(valid, by)
 	}
 	return valid
+}
+
+// The limits for trying all keys for the signatures of one record, which may be many and large.
+const (
+	maxTries     = 4096
+	maxTriedSize = 1 << 30 // bytes of the message, added up
+)
+
+// mayTry reports whether another key may be tried for a signature that names none.
+func (c *check) mayTry(message []byte) bool {
+	if c.ctx.Err() != nil || c.tried >= maxTries || c.tried*len(message) >= maxTriedSize {
+		return false
+	}
+	c.tried++
+	return true
 }
 
 func quoteID(id string) string {
@@ -270,7 +294,11 @@ func (c *check) judge(t *timetoken.Token, keys []*trustedKey) (valid []*trustedK
 			valid = append(valid, k)
 			continue
 		}
-		c.add(finding.New(finding.SignatureExpired, "the key %s is trusted only %s, and is judged as of %s (%s)", finding.Quote(k.name), k.period, artifact.FormatTime(ceil(at)), by))
+		f := finding.New(finding.SignatureExpired, "the key %s is trusted only %s, and is judged as of %s (%s)", finding.Quote(k.name), k.period, artifact.FormatTime(ceil(at)), by)
+		if by == FromToken {
+			f = f.WithHint("have the record signed with a key that is trusted now")
+		}
+		c.add(f)
 	}
 	return valid
 }
@@ -326,7 +354,7 @@ func (c *check) conclude(files Files) {
 		r.State = IsUntrusted
 	}
 	if r.State != IsSigned && (p.RequireSignature || p.RequireTimestamp) {
-		c.add(finding.New(finding.SignatureMissing, "%d of the %d required trusted keys have signed the record", len(r.Signers), threshold))
+		c.add(finding.New(finding.SignatureMissing, "%d of the %d required trusted keys have signed the record and count", len(r.Signers), threshold))
 	}
 	if r.NotLaterThan == nil && p.RequireTimestamp {
 		c.add(finding.New(finding.TokenMissing, "no token of a trusted authority says when the signature existed"))

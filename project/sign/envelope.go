@@ -133,7 +133,10 @@ type Signer interface {
 func (e *Envelope) add(ctx context.Context, signers []Signer) error {
 	message := e.message()
 	for _, s := range signers {
-		if e.hasSignature(s.Public(), message) {
+		if signed, err := e.hasSignature(s.Public(), message); signed || err != nil {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		if len(e.Signatures) == MaxSignatures {
@@ -151,14 +154,19 @@ func (e *Envelope) add(ctx context.Context, signers []Signer) error {
 	return nil
 }
 
-// hasSignature reports whether a key has signed the message.
-func (e *Envelope) hasSignature(k *PublicKey, message []byte) bool {
-	for _, s := range e.Signatures {
-		if k.isNamed(s.KeyID) && k.Verify(message, s.Bytes) {
-			return true
+// hasSignature reports whether a key has signed the message. A signature that names the key
+// and is not valid is an error.
+func (e *Envelope) hasSignature(k *PublicKey, message []byte) (found bool, _ error) {
+	for i, s := range e.Signatures {
+		if !k.isNamed(s.KeyID) {
+			continue
 		}
+		if !k.Verify(message, s.Bytes) {
+			return false, finding.New(finding.SignatureBroken, "signature %d names the key %s, but is not valid", i+1, k.ID)
+		}
+		found = true
 	}
-	return false
+	return found, nil
 }
 
 // Sign returns a DSSE envelope with the payload and a signature of each signer.

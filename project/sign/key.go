@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -81,7 +82,11 @@ func NewPublicKey(key crypto.PublicKey) (*PublicKey, error) {
 
 // kindOf describes a key that is not supported.
 func kindOf(key any) string {
-	return fmt.Sprintf("a %T", key)
+	switch key.(type) {
+	case *rsa.PublicKey, *rsa.PrivateKey:
+		return "an RSA key"
+	}
+	return "of an unknown kind"
 }
 
 // keyID returns the SHA-256 of the canonical JSON of a key, in the form of securesystemslib.

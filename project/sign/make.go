@@ -28,7 +28,7 @@ type Made struct {
 	// NotLaterThan is the time of the token, which is not verified; it is zero if there
 	// is none.
 	NotLaterThan time.Time
-	KeyIDs       []string // of the signatures
+	KeyIDs       []string // of the signers
 }
 
 // Make returns the files of the signature of a record, given its bytes and the files that
@@ -37,6 +37,9 @@ type Made struct {
 // that has a token, which would not cover it.
 func (s *Settings) Make(ctx context.Context, record []byte, existing Files) (Made, error) {
 	made := Made{Files: existing}
+	if existing.Envelope == nil && existing.Token != nil {
+		return made, finding.New(finding.TokenOfAnother, "there is a time-stamp, but not the signature that it is of")
+	}
 	e := &Envelope{PayloadType: PayloadType, Payload: record}
 	if existing.Envelope != nil {
 		var err error
@@ -64,8 +67,8 @@ func (s *Settings) Make(ctx context.Context, record []byte, existing Files) (Mad
 		}
 		made.NewEnvelope = true
 	}
-	for _, one := range e.Signatures {
-		made.KeyIDs = append(made.KeyIDs, one.KeyID)
+	for _, one := range s.Signers {
+		made.KeyIDs = append(made.KeyIDs, one.Public().ID)
 	}
 	return made, made.stamp(ctx, s.Authority)
 }
@@ -81,7 +84,7 @@ func (s *Settings) IsMade(record []byte, files Files) bool {
 	}
 	message := e.message()
 	for _, one := range s.Signers {
-		if !e.hasSignature(one.Public(), message) {
+		if signed, err := e.hasSignature(one.Public(), message); !signed || err != nil {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package sign
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestEveryByteCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if result, found := policy.Check(record, Files{Envelope: data}); result.State == IsSigned {
+			if result, found := policy.Check(context.Background(), record, Files{Envelope: data}); result.State == IsSigned {
 				t.Errorf("signed, with %v", found)
 			}
 		})
@@ -97,7 +98,7 @@ func TestSigningInSteps(t *testing.T) {
 				signed[names[one]] = true
 			}
 		}
-		result, found := (&Policy{Trust: trust, Threshold: len(signed), RequireSignature: true}).Check(record, files)
+		result, found := (&Policy{Trust: trust, Threshold: len(signed), RequireSignature: true}).Check(context.Background(), record, files)
 		got := make(map[string]bool)
 		for _, s := range result.Signers {
 			got[s.Name] = true

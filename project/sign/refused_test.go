@@ -112,7 +112,7 @@ func TestTrustRefused(t *testing.T) {
 		{"a line misspelt", "valid until: 2026-01-01T00:00:00Z\n" + ann, `the line "valid until: 2026-01-01T00:00:00Z" is not`},
 		{"a line in capitals", "Valid-Until: 2026-01-01T00:00:00Z\n" + ann, "is not name:, valid-from: or valid-until:"},
 		{"text without a colon", "release key\n" + ann, `the line "release key" is not name:`},
-		{"a line after the last block", ann + "valid-until: 2026-01-01T00:00:00Z\nname x\n", "after the last PEM block: "},
+		{"a line after the last block", ann + "valid-until: 2026-01-01T00:00:00Z\nname x\n", "after the last PEM block"},
 		{"a name twice", "name: a\nname: b\n" + ann, `"name" is given twice`},
 		{"a time twice", "valid-until: 2026-01-01T00:00:00Z\nvalid-until: 2027-01-01T00:00:00Z\n" + ann, `"valid-until" is given twice`},
 		{"no name", "name:\n" + ann, "the name is empty"},

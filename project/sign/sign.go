@@ -3,17 +3,22 @@ package sign
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -29,7 +34,7 @@ type Row struct {
 	Signature *string `json:"signature"`
 	// Timestamp is the path of the time-stamp response.
 	Timestamp *string `json:"timestamp"`
-	// KeyIDs are those of all signatures of the record, in their order.
+	// KeyIDs are those of the keys that were given, whose signatures the record has.
 	KeyIDs []string `json:"key_ids"`
 	// NotLaterThan is the time of the token. It is not verified: no authority is trusted
 	// when a record is signed.
@@ -99,6 +104,9 @@ func (g *group) add(ctx context.Context, path string) {
 // fail sets the outcome of an error.
 func (row *Row) fail(err error) {
 	f, isVerdict := finding.FromError(err)
+	if errors.Is(err, fs.ErrExist) {
+		f = finding.New(finding.OutputExists, "%s", f.Message).WithHint(hint.SignAgain)
+	}
 	*row = Row{Record: row.Record, Verdict: project.Failed, KeyIDs: []string{}, Findings: append(row.Findings, f)}
 	if isVerdict {
 		row.Verdict = project.Refused
@@ -108,8 +116,11 @@ func (row *Row) fail(err error) {
 // sign makes the files of a record and writes those that are new. What another run has
 // written is made durable with them.
 func (g *group) sign(ctx context.Context, row *Row) (*atomicfile.Set, error) {
-	_, data, err := record.ReadFrom(row.Record, record.ReadBounded)
+	stated, data, err := record.ReadFrom(row.Record, record.ReadBounded)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSubjects(stated, filepath.Dir(row.Record)); err != nil {
 		return nil, err
 	}
 	existing, err := Read(row.Record, len(data), record.ReadBounded)
@@ -137,25 +148,60 @@ func (g *group) sign(ctx context.Context, row *Row) (*atomicfile.Set, error) {
 	return g.write(ctx, row, made, existing)
 }
 
+// checkSubjects returns an error if the artifact or the envelope in a directory is not the one
+// that the record states. They may be elsewhere.
+func checkSubjects(r *record.Record, dir string) error {
+	for _, s := range r.Subject {
+		if s.Name != filepath.Base(s.Name) {
+			continue // verify refuses the record
+		}
+		sum, err := digestOf(filepath.Join(dir, s.Name))
+		switch {
+		case isAbsent(err):
+		case err != nil:
+			return err
+		case sum.Hex() != s.Digest.SHA256:
+			return finding.New(finding.RecordOfAnother, "%s is not the file that the record states: the digest differs", finding.Quote(s.Name))
+		}
+	}
+	return nil
+}
+
+// digestOf returns the digest of a regular file.
+func digestOf(path string) (digest.Digest, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return digest.Read(f)
+}
+
 // write writes the new files of a signature without names. An envelope with more signatures
 // takes the place of the old one at once.
 func (g *group) write(ctx context.Context, row *Row, made Made, existing Files) (*atomicfile.Set, error) {
+	signature := atomicfile.File{Name: filepath.Base(*row.Signature), Data: made.Envelope, Same: atomicfile.Equal}
 	var files []atomicfile.File
-	name := filepath.Base(*row.Signature)
-	if made.NewEnvelope && existing.Envelope == nil {
-		files = append(files, atomicfile.File{Name: name, Data: made.Envelope, Same: atomicfile.Equal})
+	switch {
+	case made.NewToken:
+		// The token is over these bytes of the envelope. They get names together.
+		files = append(files, signature, atomicfile.File{Name: filepath.Base(*row.Timestamp), Data: made.Token, Same: atomicfile.Equal})
+	case made.NewEnvelope:
+		files = append(files, signature)
 	}
-	if made.NewToken {
-		files = append(files, atomicfile.File{Name: filepath.Base(*row.Timestamp), Data: made.Token, Same: atomicfile.Equal})
-	}
-	set := g.open.Prepare(files...)
-	if made.NewEnvelope && existing.Envelope != nil && set.Err == nil {
-		if err := replace(ctx, g.open, name, made.Envelope, existing.Envelope); err != nil {
-			set.Discard()
+	if made.NewEnvelope && existing.Envelope != nil {
+		if err := g.replace(ctx, signature, existing, filepath.Base(record.TimestampPath(row.Record))); err != nil {
 			return nil, err
 		}
 	}
-	return set, nil
+	return g.open.Prepare(files...), nil
 }
 
 // flush makes the files of the group durable and yields its rows.
@@ -167,7 +213,7 @@ func (g *group) flush(ctx context.Context, yield func(Row) bool) bool {
 		}
 	}
 	// What was signed is written even if ctx has ended.
-	atomicfile.Commit(context.WithoutCancel(ctx), func(string) error { return nil }, sets...)
+	atomicfile.Commit(context.WithoutCancel(ctx), capture.CheckOutside, sets...)
 	more := true
 	for i, row := range g.rows {
 		if set := g.sets[i]; set != nil {
@@ -191,10 +237,10 @@ func (g *group) close() {
 }
 
 // replace replaces a DSSE envelope by one with more signatures, unless another program has
-// changed it.
-func replace(ctx context.Context, dir *atomicfile.Directory, name string, data, before []byte) error {
-	staged, err := dir.CreateReplacement(name, func(w io.Writer) error {
-		_, err := w.Write(data)
+// changed it, or has added the time-stamp with the given name.
+func (g *group) replace(ctx context.Context, f atomicfile.File, before Files, stamp string) error {
+	staged, err := g.open.CreateReplacement(f.Name, func(w io.Writer) error {
+		_, err := w.Write(f.Data)
 		return err
 	})
 	if err != nil {
@@ -202,10 +248,13 @@ func replace(ctx context.Context, dir *atomicfile.Directory, name string, data, 
 	}
 	defer staged.Discard()
 	unchanged := func(there, _ *io.SectionReader) (bool, error) {
+		if _, err := os.Lstat(filepath.Join(g.dir, stamp)); !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
 		now, err := io.ReadAll(there)
-		return bytes.Equal(now, before), err
+		return bytes.Equal(now, before.Envelope), err
 	}
-	return dir.Replace(ctx, atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}, unchanged)
+	return g.open.Replace(ctx, atomicfile.Named{Staged: staged, Name: f.Name, Same: atomicfile.Equal}, unchanged)
 }
 
 // Find returns the paths of records, with each directory replaced by the records in it and

@@ -44,10 +44,9 @@ type Command struct {
 	mu     sync.Mutex // one question at a time
 	cmd    *exec.Cmd
 	in     io.WriteCloser
+	pipe   io.Closer // of out
 	out    *bufio.Reader
 	failed error // after which nothing is asked
-
-	unwatch func() bool
 }
 
 // maxAnswer bounds a line of a signer.
@@ -73,11 +72,8 @@ func Start(ctx context.Context, command string) (*Command, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, signerFailed("it cannot be started: %v", err)
 	}
-	c.in, c.out = in, bufio.NewReaderSize(out, maxAnswer)
-	// A process that the shell has started can live longer than the shell, and keeps its
-	// end of the pipe.
-	c.unwatch = context.AfterFunc(ctx, func() { out.Close() })
-	der, err := c.ask("key", "key")
+	c.in, c.pipe, c.out = in, out, bufio.NewReaderSize(out, maxAnswer)
+	der, err := c.ask(ctx, "key", "key")
 	if err == nil {
 		var key any
 		if key, err = x509.ParsePKIXPublicKey(der); err == nil {
@@ -103,48 +99,57 @@ func (c *Command) Public() *PublicKey { return c.public }
 
 // Sign implements Signer.
 func (c *Command) Sign(ctx context.Context, message []byte) ([]byte, error) {
-	signature, err := c.ask("sign "+base64.StdEncoding.EncodeToString(message), "signature")
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return signature, err
+	return c.ask(ctx, "sign "+base64.StdEncoding.EncodeToString(message), "signature")
 }
 
 // ask writes a line and returns the decoded value of the answer, which must begin with the
-// given word.
-func (c *Command) ask(line, word string) ([]byte, error) {
+// given word. After an answer that is not one of the protocol, or the end of ctx, nothing is
+// asked any more; "error" answers only the one question.
+func (c *Command) ask(ctx context.Context, line, word string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
 		return nil, c.failed
 	}
-	value, err := c.exchange(line, word)
-	if err != nil {
-		c.failed = err
+	// A process that the shell has started can live longer than the shell, and keeps its
+	// ends of the pipes.
+	stop := context.AfterFunc(ctx, func() {
+		c.cmd.Process.Kill()
+		c.in.Close()
+		c.pipe.Close()
+	})
+	first, rest, err := c.exchange(line)
+	if !stop() {
+		c.failed = context.Cause(ctx)
+		return nil, c.failed
 	}
+	if err == nil && first == "error" {
+		return nil, signerFailed("%s", rest)
+	}
+	var value []byte
+	if err == nil {
+		if value, err = base64.StdEncoding.Strict().DecodeString(rest); first != word || err != nil {
+			err = signerFailed("want %q and base64 as its answer", word)
+		}
+	}
+	c.failed = err
 	return value, err
 }
 
-func (c *Command) exchange(line, word string) ([]byte, error) {
+// exchange writes a line and returns the first word of the answer, and the rest.
+func (c *Command) exchange(line string) (first, rest string, _ error) {
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		return nil, signerFailed("it does not read its input: %v", err)
+		return "", "", signerFailed("it does not read its input: %v", err)
 	}
 	answer, err := c.out.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, signerFailed("its answer has more than %d bytes", maxAnswer)
+		return "", "", signerFailed("its answer has more than %d bytes", maxAnswer)
 	case err != nil:
-		return nil, signerFailed("it ended without an answer")
+		return "", "", signerFailed("it ended without an answer")
 	}
-	first, rest, _ := strings.Cut(strings.TrimRight(string(answer), "\r\n"), " ")
-	if first == "error" {
-		return nil, signerFailed("%s", rest)
-	}
-	value, err := base64.StdEncoding.Strict().DecodeString(rest)
-	if first != word || err != nil {
-		return nil, signerFailed("want %q and base64 as its answer", word)
-	}
-	return value, nil
+	first, rest, _ = strings.Cut(strings.TrimRight(string(answer), "\r\n"), " ")
+	return first, rest, nil
 }
 
 // closeGrace is the time that a signer has to end after the end of its input.
@@ -154,7 +159,6 @@ const closeGrace = 5 * time.Second
 // end is killed.
 func (c *Command) Close() error {
 	c.in.Close()
-	defer c.unwatch()
 	defer time.AfterFunc(closeGrace, func() { c.cmd.Process.Kill() }).Stop()
 	if err := c.cmd.Wait(); err != nil && c.failed == nil {
 		return signerFailed("it ended with: %v", err)

@@ -132,9 +132,10 @@ func (t *Trust) add(data []byte, name string) error {
 	if blocks == 0 {
 		return errors.New("it has no PEM block; want a PUBLIC KEY or a CERTIFICATE")
 	}
-	_, _, err := readNotes(data, "")
-	if err != nil {
-		return fmt.Errorf("after the last PEM block: %w", err)
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return fmt.Errorf("the line %s is after the last PEM block; lines about a block are before it", finding.Quote(line))
+		}
 	}
 	return nil
 }
@@ -197,9 +198,9 @@ func readNotes(notes []byte, name string) (_ string, valid period, err error) {
 				return "", valid, errors.New("the name is empty, too long or has control characters")
 			}
 		case "valid-from":
-			valid.from, err = artifact.ParseTime(value)
+			valid.from, err = ParseTime(value)
 		case "valid-until":
-			valid.until, err = artifact.ParseTime(value)
+			valid.until, err = ParseTime(value)
 		default:
 			return "", valid, fmt.Errorf("the line %s is not name:, valid-from: or valid-until:, and does not begin with #", finding.Quote(line))
 		}
@@ -211,6 +212,16 @@ func readNotes(notes []byte, name string) (_ string, valid period, err error) {
 		return "", valid, errors.New("valid-until is not after valid-from")
 	}
 	return name, valid, nil
+}
+
+// ParseTime parses a time in RFC 3339 for which keys are judged. The first moment of the year
+// 1 is not accepted, because it stands for no time in this package.
+func ParseTime(text string) (time.Time, error) {
+	t, err := artifact.ParseTime(text)
+	if err == nil && t.IsZero() {
+		err = errors.New("the year is too early")
+	}
+	return t, err
 }
 
 // certificates returns those of the authorities.

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/internal/tarfs"
+	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/sign"
 )
@@ -33,6 +34,8 @@ type TreeRow struct {
 
 	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
+	// Source is the run that the record states.
+	Source record.Source `json:"-"`
 }
 
 // TreeSettings configure the verification of a directory.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -201,7 +202,7 @@ func (v *treeVerifier) verify(list []statedRecord, g recordGroup) []verified {
 		if !r.done {
 			r.readArtifact(len(g.records) <= maxKept)
 		}
-		r.judge(v.settings.Signed)
+		r.judge(v.ctx, v.settings.Signed)
 		claims[i] = r
 	}
 	open := slices.DeleteFunc(slices.Clone(claims), func(r *recordClaim) bool { return r.done })
@@ -266,6 +267,7 @@ func newRecordClaim(e *entry) *recordClaim {
 	}
 	r.claim.name = what.Subject[0].Name
 	r.name(e.in, what.Subject[0].Name, what.Subject[1].Name)
+	r.tree.Source = what.Predicate.Capture
 	unstated := r.state(what)
 	r.tree.Origin, r.tree.TimeSource, r.tree.FromRequest = r.origin, r.timeSource, r.fromRequest
 	if err := checkBeside(e.in, r.claim.name); err != nil {
@@ -279,11 +281,11 @@ func newRecordClaim(e *entry) *recordClaim {
 }
 
 // judge judges the signature of the record, unless the record cannot be read.
-func (r *recordClaim) judge(p *sign.Policy) {
+func (r *recordClaim) judge(ctx context.Context, p *sign.Policy) {
 	if r.bytes == nil {
 		return
 	}
-	r.judged = judge(*r.tree.Record, r.bytes, p, func(path string, limit int) ([]byte, error) {
+	r.judged = judge(ctx, *r.tree.Record, r.bytes, p, func(path string, limit int) ([]byte, error) {
 		if r.in.regular(filepath.Base(path)) == nil {
 			return nil, fs.ErrNotExist // a link is not followed
 		}

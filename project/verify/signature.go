@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"context"
+
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/sign"
@@ -14,7 +16,7 @@ type judged struct {
 }
 
 // judge judges the signature of the record at path, which has the given bytes.
-func judge(path string, stated []byte, p *sign.Policy, read func(path string, limit int) ([]byte, error)) *judged {
+func judge(ctx context.Context, path string, stated []byte, p *sign.Policy, read func(path string, limit int) ([]byte, error)) *judged {
 	if p == nil {
 		p = &sign.Policy{}
 	}
@@ -23,7 +25,11 @@ func judge(path string, stated []byte, p *sign.Policy, read func(path string, li
 		one, isVerdict := finding.FromError(err)
 		return &judged{p.Unread(), []finding.Finding{one}, !isVerdict}
 	}
-	s, found := p.Check(stated, f)
+	s, found := p.Check(ctx, stated, f)
+	if ctx.Err() != nil {
+		interrupted, _ := finding.FromError(context.Cause(ctx))
+		return &judged{p.Unread(), []finding.Finding{interrupted}, true}
+	}
 	return &judged{s, found, false}
 }
 

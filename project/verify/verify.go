@@ -92,7 +92,7 @@ func verifyFile(ctx context.Context, artifactPath, recordPath, capturePath strin
 		return row.withOutcome(nil, err)
 	}
 	row = verifyRead(ctx, row, given, stated, capturePath, find, progress)
-	j := judge(recordPath, bytes, signed, record.ReadBounded)
+	j := judge(ctx, recordPath, bytes, signed, record.ReadBounded)
 	row.Signature, row.Verdict, row.Findings = j.signature, j.verdict(row.Verdict), append(row.Findings, j.found...)
 	finding.Sort(row.Findings)
 	return row

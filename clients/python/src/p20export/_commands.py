@@ -1563,7 +1563,7 @@ def freeze(
     name_by: name the files by the capture's name, or by the digest of its response: name|digest
     output: DIR to write the files to, created if missing (required without --inline)
     passphrase_fd: read the passphrase from the open file descriptor N
-    passphrase_file: FILE whose first line is the passphrase of the key
+    passphrase_file: FILE whose first line is the passphrase of the encrypted keys
     profile: limits for artifacts: v1|assay; assay adds those of Assay's mapper 5.4.0
     projection: PROJECTION that turns a run into an artifact
     run: freeze only one RUN: its id, or '#2' for the second
@@ -1617,7 +1617,7 @@ def keygen(
 
     encrypt: encrypt the private key with a passphrase
     passphrase_fd: read the passphrase from the open file descriptor N
-    passphrase_file: FILE whose first line is the passphrase of the key
+    passphrase_file: FILE whose first line is the passphrase of the encrypted keys
     type: TYPE of the keys: ed25519 or ecdsa-p256
     """
     return call("keygen", locals())
@@ -1989,7 +1989,7 @@ def sign(
 
     key: FILE of a private key (PKCS#8, PEM; repeatable)
     passphrase_fd: read the passphrase from the open file descriptor N
-    passphrase_file: FILE whose first line is the passphrase of the key
+    passphrase_file: FILE whose first line is the passphrase of the encrypted keys
     signer: sign with the key of a program, which a shell starts with COMMAND (repeatable)
     timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
     """

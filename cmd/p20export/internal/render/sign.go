@@ -37,12 +37,14 @@ func (p *Printer) Signed(row sign.Row) {
 		p.json(row)
 		return
 	}
-	p.Line("%s \t%s", p.verdict(row.Verdict), row.Record)
-	if row.Signature != nil {
-		p.Line("  signature \t%s", *row.Signature)
-		for _, id := range row.KeyIDs {
-			p.Line("  key id    \t%s", id)
-		}
+	if row.Signature == nil {
+		p.Line("%s \t%s", p.verdict(row.Verdict), row.Record)
+	} else {
+		p.Line("%s \t%s", p.verdict(row.Verdict), *row.Signature)
+		p.Line("  record    \t%s", row.Record)
+	}
+	for _, id := range row.KeyIDs {
+		p.Line("  key id    \t%s", id)
 	}
 	if row.Timestamp != nil {
 		p.Line("  token     \t%s  %s", *row.Timestamp, *row.NotLaterThan)
@@ -68,7 +70,7 @@ func (p *Printer) signature(s *sign.Signature) {
 		colour = red
 	}
 	text := ""
-	if len(s.Signers) > 0 {
+	if len(s.Signers) > 0 && s.State != sign.IsBroken {
 		var names []string
 		for _, one := range s.Signers {
 			names = append(names, fmt.Sprintf("%s (%s)", one.Name, one.Type))
