@@ -24,7 +24,7 @@ func TestShown(t *testing.T) {
 	got = slices.Compact(got)
 	want := []string{
 		"markup.AppendJSON(append(b, '['), []byte(kind), len(b) + 1 << 10)", // a type of event, by viewer.kind
-		"markup.Visible(f.record.Subject[0].Name)", "markup.Visible(name)", "markup.Visible(sums[0].Name)", "markup.Visible(sums[1].Name)",
+		"markup.Visible(f.record.Subject[0].Name)", "markup.Visible(filepath.Base(one.Record))", "markup.Visible(name)", "markup.Visible(sums[0].Name)", "markup.Visible(sums[1].Name)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
