@@ -139,7 +139,7 @@ func FindArtifacts(ctx context.Context, paths []string) ([]string, error) {
 	for _, path := range paths {
 		found := []string{path} // errors are reported when it is read
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if found, err = below(ctx, path); err != nil {
+			if found, err = dirtree.Named(ctx, path, record.ArtifactSuffix); err != nil {
 				return nil, err
 			}
 		}
@@ -152,29 +152,6 @@ func FindArtifacts(ctx context.Context, paths []string) ([]string, error) {
 		}
 	}
 	return all, nil
-}
-
-// below returns the artifacts in a directory and its subdirectories.
-func below(ctx context.Context, dir string) (paths []string, err error) {
-	tree, err := dirtree.Walk(ctx, dir, dirtree.MaxEntries)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range tree.Entries {
-		_, named := e.CutSuffix(record.ArtifactSuffix)
-		switch {
-		case e.Err != nil && (named || e.Mode.IsDir()):
-			return nil, e.Err
-		case named && !e.Regular():
-			return nil, fmt.Errorf("%q is %s", e.Path(), e.Kind())
-		case named:
-			paths = append(paths, e.Path())
-		}
-	}
-	if paths == nil {
-		return nil, fmt.Errorf("the directory %q contains no *%s", dir, record.ArtifactSuffix)
-	}
-	return paths, nil
 }
 
 // Import converts artifacts to events. It calls report for each artifact that is refused

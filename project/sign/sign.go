@@ -274,25 +274,12 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 			add(path) // errors are reported when it is read
 			continue
 		}
-		tree, err := dirtree.Walk(ctx, path, dirtree.MaxEntries)
+		found, err := dirtree.Named(ctx, path, record.Suffix)
 		if err != nil {
 			return nil, err
 		}
-		found := false
-		for _, e := range tree.Entries {
-			_, named := e.CutSuffix(record.Suffix)
-			switch {
-			case e.Err != nil && (named || e.Mode.IsDir()):
-				return nil, e.Err
-			case named && !e.Regular():
-				return nil, fmt.Errorf("%q is %s", e.Path(), e.Kind())
-			case named:
-				add(e.Path())
-				found = true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("the directory %q contains no *%s", path, record.Suffix)
+		for _, one := range found {
+			add(one)
 		}
 	}
 	return all, nil
