@@ -35,8 +35,8 @@ func TestTenCommands(t *testing.T) {
 	if err := os.Symlink(filepath.Join(root, "discovery"), filepath.Join(dir, "discovery")); err != nil {
 		t.Fatal(err)
 	}
-	// Job control is off without a terminal, so the jobs are named by their numbers here, too.
-	cmd := exec.Command("bash", "-e", "-m", "-c", script+"kill %1\nwait %1\n")
+	// -m, because scripts have no jobs otherwise, and terminals have.
+	cmd := exec.Command("bash", "-e", "-m", "-c", script)
 	cmd.Dir, cmd.Env = dir, append(withoutMake(cmd.Environ()), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "AUTHORITY="+tsa.Serve())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
