@@ -413,6 +413,6 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"log_file_malformed":    "get a complete copy of the file, or export the thread again with p20export log export",
 
 		"output_exists": "choose another -o or --name, or move the old file away: evidence is never overwritten",
-		"interrupted":   "if another program signed the record at the same time, run the command again",
+		"interrupted":   "run the command again",
 	}
 })
