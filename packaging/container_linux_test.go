@@ -72,7 +72,7 @@ func TestContainer(t *testing.T) {
 		if !s.ReadOnly {
 			t.Errorf("%s is not read-only", name)
 		}
-		metrics := freeAddress(t)
+		metrics := testkit.FreeAddress(t)
 		change := strings.NewReplacer("0.0.0.0:8080", "127.0.0.1:0", "${AGENT:?the URL of the agent}", agent(t), "127.0.0.1:9090", metrics, "postgres://p20export@postgres/threads", database.String())
 		scratch := t.TempDir()
 		if err := os.Chmod(filepath.Dir(scratch), 0o755); err != nil {

@@ -4,7 +4,6 @@ package packaging_test
 
 import (
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -130,7 +129,7 @@ func (r reader) run(t *testing.T, server *httptest.Server, script string) (strin
 	ports := map[string]string{"127.0.0.1:8000": strings.TrimPrefix(recorded(t), "http://")}
 	script = documentedAddress.ReplaceAllStringFunc(script, func(a string) string {
 		if ports[a] == "" {
-			ports[a] = freeAddress(t)
+			ports[a] = testkit.FreeAddress(t)
 		}
 		return ports[a]
 	})
@@ -165,15 +164,4 @@ func goModules(t *testing.T) string {
 		"GOPROXY=file://"+goProxy(t)+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download,"+goEnv(t, "GOPROXY"))
 	output(t, cmd)
 	return dir
-}
-
-// freeAddress returns an address at which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// TestSignature tests what sign writes, and small edits of it. The schema accepts whatever
+// TestSignature checks signatures that sign wrote, and small edits of them. The schema accepts whatever
 // decodes with the payload type of records.
 func TestSignature(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,7 @@ func TestTenCommands(t *testing.T) {
 		t.Fatalf("the page has %d commands", n)
 	}
 	for _, address := range []string{"127.0.0.1:8000", "127.0.0.1:8001"} {
-		script = strings.ReplaceAll(script, address, freeAddress(t))
+		script = strings.ReplaceAll(script, address, testkit.FreeAddress(t))
 	}
 	tsa, dir := authority.New(t), t.TempDir()
 	testkit.Write(t, filepath.Join(dir, "authority.pem"), tsa.Root.PEM())
@@ -52,15 +51,4 @@ func TestTenCommands(t *testing.T) {
 	if strings.Contains(string(out), key) {
 		t.Error("the output has the private key")
 	}
-}
-
-// freeAddress returns an address that nobody listened on a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -63,9 +62,8 @@ func (fl *passphraseFlags) read(ctx context.Context) (phrase []byte, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInput, from, err)
 	}
-	phrase, _, _ = bytes.Cut(phrase, []byte("\n"))
-	if phrase = bytes.TrimSuffix(phrase, []byte("\r")); len(phrase) == 0 {
-		return nil, fmt.Errorf("%s: the passphrase is empty", from)
+	if phrase, err = sign.Passphrase(phrase); err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	return phrase, nil
 }
@@ -163,7 +161,7 @@ func checkAuthority(s string) error {
 func (fl *signFlags) open(ctx context.Context, cmd *cobra.Command) (s *sign.Settings, end func() error, err error) {
 	s = &sign.Settings{Authority: fl.authority}
 	failed := func(command string, err error) error {
-		return fmt.Errorf("%w: --signer %s: %s", errInput, finding.Quote(command), messageOf(err))
+		return fmt.Errorf("%w: --signer %s: %s", errSigner, finding.Quote(command), messageOf(err))
 	}
 	var started []*sign.Command
 	end = func() (err error) {

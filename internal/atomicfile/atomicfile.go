@@ -101,10 +101,15 @@ type Staged struct {
 // Stage writes data to a file without a name and syncs it. The caller must publish or
 // discard the file. The umask determines its permissions.
 func (d *Directory) Stage(data []byte) (*Staged, error) {
-	return d.Create(func(w io.Writer) error {
+	return d.Create(writing(data))
+}
+
+// writing returns a function that writes data.
+func writing(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
+	}
 }
 
 // Create is like Stage, but calls write to write the file. If write fails, Create
@@ -115,10 +120,7 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 
 // StagePrivate is like Stage, for a file that only its owner can read.
 func (d *Directory) StagePrivate(data []byte) (*Staged, error) {
-	return d.create(0o600, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return d.create(0o600, writing(data))
 }
 
 // CreateReplacement is like Create, for a file that may replace the file with the given

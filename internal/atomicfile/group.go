@@ -2,7 +2,6 @@ package atomicfile
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -64,10 +63,7 @@ func (s *Set) Discard() {
 
 // stageUnsynced is like Stage, but does not sync the file.
 func (d *Directory) stageUnsynced(data []byte) (*Staged, error) {
-	s, err := d.createUnsynced(0o666, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	s, err := d.createUnsynced(0o666, writing(data))
 	if err == nil {
 		s.size = int64(len(data))
 	}

@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,4 +50,15 @@ func MakeUnreadable(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 	root.Close()
+}
+
+// FreeAddress returns an address at which nothing listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

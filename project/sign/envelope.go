@@ -27,7 +27,7 @@ const PayloadType = "application/vnd.in-toto+json"
 // The limits of a DSSE envelope, beside its payload.
 const (
 	MaxSignatures = 64
-	maxOverhead   = 256 << 10 // bytes of a file beside the payload
+	maxOverhead   = 256 << 10 // bytes of a file in addition to the payload
 	maxKeyID      = 1024
 	maxSignature  = 1024 // bytes, decoded
 )

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -146,7 +147,7 @@ func NewPrivateKey(t KeyType) (*PrivateKey, error) {
 		}
 		return newPrivateKey(key)
 	}
-	return nil, fmt.Errorf("there is no type of key %s; there are %s and %s", finding.Quote(string(t)), Ed25519, ECDSAP256)
+	return nil, fmt.Errorf("unknown key type %s; the types are %s and %s", finding.Quote(string(t)), Ed25519, ECDSAP256)
 }
 
 func newPrivateKey(key any) (*PrivateKey, error) {
@@ -203,6 +204,15 @@ func ParsePrivateKey(data, passphrase []byte) (*PrivateKey, error) {
 		return nil, errors.New("the file has a public key; want the private key")
 	}
 	return nil, fmt.Errorf("the file has a PEM block %s; want a private key in PKCS#8 (openssl pkcs8 -topk8 converts others)", finding.Quote(block.Type))
+}
+
+// Passphrase returns the passphrase in a file, which is its first line.
+func Passphrase(file []byte) ([]byte, error) {
+	line, _, _ := bytes.Cut(file, []byte("\n"))
+	if line = bytes.TrimSuffix(line, []byte("\r")); len(line) == 0 {
+		return nil, errors.New("the passphrase is empty")
+	}
+	return line, nil
 }
 
 // PEM returns the key in PKCS#8, encrypted if passphrase is not nil.

@@ -304,7 +304,7 @@ func TestPrivateKeyRead(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewPrivateKey("rsa"); err == nil || !strings.Contains(err.Error(), "there are ed25519 and ecdsa-p256") {
+	if _, err := NewPrivateKey("rsa"); err == nil || !strings.Contains(err.Error(), "the types are ed25519 and ecdsa-p256") {
 		t.Errorf("a key of RSA: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/project/sign"
 )
 
-// judged is what a policy says of the signature of one record.
+// judged is the result of judging the signature of one record.
 type judged struct {
 	signature *sign.Signature
 	found     []finding.Finding

@@ -54,8 +54,9 @@ func (k keys) read() (*sign.PrivateKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		line, _, _ := strings.Cut(string(text), "\n")
-		passphrase = []byte(strings.TrimSuffix(line, "\r"))
+		if passphrase, err = sign.Passphrase(text); err != nil {
+			return nil, err
+		}
 	}
 	key, err := sign.ParsePrivateKey(data, passphrase)
 	if errors.Is(err, sign.ErrEncrypted) {
