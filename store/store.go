@@ -72,6 +72,15 @@ type Log interface {
 	// nothing can be appended to it any more. It returns what was deleted, also if the
 	// thread was deleted before. The error is ErrNoThread if it never existed.
 	Delete(ctx context.Context, key Key) (Thread, error)
+	// Seal adds a seal to a thread, and keeps blocks, if there are any. The error is ErrSeal
+	// if they are not valid, ErrSealed if the thread has a seal of the same size,
+	// ErrNoThread if it does not exist, and ErrDeleted if it was deleted.
+	Seal(ctx context.Context, key Key, s Seal, b Blocks) error
+	// Seals returns the seals of a thread whose size is larger than after, ordered by size.
+	// A thread that does not exist has none. A deleted thread has the last one that it had.
+	Seals(ctx context.Context, key Key, after int64) iter.Seq2[*Seal, error]
+	// Blocks returns the hashes of the first blocks of a thread, as far as they are kept.
+	Blocks(ctx context.Context, key Key) ([]byte, error)
 	// Stat returns the size of the log.
 	Stat(ctx context.Context) (Stat, error)
 	// Close closes the log and ends its followers. A second call does nothing.
@@ -141,6 +150,8 @@ type Thread struct {
 	Bytes int64
 	// Packed is the number of entries that are packed.
 	Packed int64
+	// Sealed is the size of the last seal, or 0.
+	Sealed int64
 	// CreatedAt and UpdatedAt are the times of the first and of the last append.
 	CreatedAt, UpdatedAt time.Time
 	// DeletedAt is zero unless the thread was deleted. The other fields then describe what
@@ -253,6 +264,9 @@ type Stat struct {
 	// Packed is the number of packed entries, PackedBytes the size of their data, and
 	// StoredBytes the compressed size.
 	Packed, PackedBytes, StoredBytes int64
+	// Seals is the number of seals, Sealed the number of entries that they are about, and
+	// SealBytes the size of the seals and the blocks. Those of deleted threads do not count.
+	Seals, Sealed, SealBytes int64
 	// Size is the size of the log on disk, or in memory.
 	Size int64
 }
@@ -265,6 +279,8 @@ var (
 	ErrKey      = errors.New("the id is not valid")
 	ErrEntry    = errors.New("the entry is not valid")
 	ErrClosed   = errors.New("the log is closed")
+	ErrSeal     = errors.New("the seal is not valid")
+	ErrSealed   = errors.New("the thread has a seal of this size")
 	// ErrRewound means that the thread no longer has entries that it had: the database is an
 	// older copy, or its server lost the last transactions.
 	ErrRewound = errors.New("the log was rewound: the thread has lost entries, or has others in their places")

@@ -33,6 +33,8 @@ type thread struct {
 	// so readers can use a slice of it without a lock.
 	entries []entry
 	chunks  []*chunk
+	seals   []store.Seal // ordered by size
+	blocks  []byte
 }
 
 // entry is an entry without what follows from its place.

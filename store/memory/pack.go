@@ -129,7 +129,8 @@ func (l *Log) Delete(ctx context.Context, key store.Key) (store.Thread, error) {
 	}
 	if t.DeletedAt.IsZero() {
 		t.DeletedAt = now()
-		t.streams, t.runs, t.entries, t.chunks = nil, nil, nil, nil
+		t.streams, t.runs, t.entries, t.chunks, t.blocks = nil, nil, nil, nil, nil
+		t.seals = t.seals[max(0, len(t.seals)-1):]
 		l.notify(key)
 	}
 	return t.Thread, nil

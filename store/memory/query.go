@@ -152,7 +152,13 @@ func (l *Log) Stat(ctx context.Context) (store.Stat, error) {
 			s.PackedBytes += c.size
 			s.StoredBytes += int64(len(c.data))
 		}
+		s.Seals += int64(len(t.seals))
+		s.Sealed += t.Sealed
+		s.SealBytes += int64(len(t.blocks))
+		for i := range t.seals {
+			s.SealBytes += int64(len(t.seals[i].Checkpoint) + len(t.seals[i].Token))
+		}
 	})
-	s.Size = s.Bytes - s.PackedBytes + s.StoredBytes + s.Entries*int64(unsafe.Sizeof(entry{}))
+	s.Size = s.Bytes - s.PackedBytes + s.StoredBytes + s.SealBytes + s.Entries*int64(unsafe.Sizeof(entry{}))
 	return s, err
 }

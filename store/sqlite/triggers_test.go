@@ -20,6 +20,13 @@ func TestSQLiteTriggers(t *testing.T) {
 	for _, thread := range []string{"rows", "packed", "deleted"} {
 		fill(t, o.Log, thread)
 	}
+	for _, thread := range []string{"rows", "deleted"} {
+		for _, size := range []int64{2, 5} {
+			if err := o.Log.Seal(t.Context(), store.Key{Thread: thread}, store.Seal{Size: size, Checkpoint: []byte("c")}, store.Blocks{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if _, err := o.Log.Pack(t.Context(), store.Key{Thread: "packed"}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +84,15 @@ func TestSQLiteTriggers(t *testing.T) {
 		`UPDATE runs SET last = last + 1`,
 		`UPDATE runs SET started_at = 1`,
 		`UPDATE runs SET last_at = 1`,
+		`DELETE FROM seals`,
+		`DELETE FROM seals WHERE thread_id = 1 AND size = 2`,
+		`DELETE FROM seals WHERE thread_id = 3`, // the last of a deleted thread
+		`UPDATE seals SET checkpoint = x'00'`,
+		`INSERT OR REPLACE INTO seals VALUES (1, 2, x'00', NULL)`,
+		`INSERT INTO seals VALUES (1, 7, x'00', NULL)`,  // no such entries
+		`INSERT INTO seals VALUES (1, 0, x'00', NULL)`,  // no entries
+		`INSERT INTO seals VALUES (3, 1, x'00', NULL)`,  // deleted
+		`INSERT INTO seals VALUES (99, 1, x'00', NULL)`, // no thread
 		`UPDATE threads SET updated_at = 0`,
 		`UPDATE threads SET packed = 6 WHERE thread = 'rows'`,
 	}
@@ -161,7 +177,7 @@ func fill(t *testing.T, log store.Log, thread string) {
 func dump(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	var all []string
-	for _, table := range []string{"threads", "streams", "entries", "runs", "packs"} {
+	for _, table := range []string{"threads", "streams", "entries", "runs", "packs", "seals"} {
 		rows, err := db.QueryContext(t.Context(), `SELECT * FROM `+table+` ORDER BY 1, 2`)
 		if err != nil {
 			t.Fatal(err)

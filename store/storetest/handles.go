@@ -26,6 +26,7 @@ func handleTests() map[string]func(*fixture) {
 		"handles/pack while others append":   func(f *fixture) { packWhileAppending(f, f.other()) },
 		"handles/hold leases":                func(f *fixture) { twoHolders(f, f.other()) },
 		"handles/share a lease":              func(f *fixture) { sharedLease(f, f.other()) },
+		"handles/seal at the same time":      func(f *fixture) { raceSeals(f, f.log, f.other()) },
 		"handles/delete while others append": func(f *fixture) { deleteWhileAppending(f, f.other()) },
 	}
 }

@@ -35,12 +35,13 @@ func (l *Log) delete(ctx context.Context, key store.Key) (store.Thread, error) {
 		if _, err := tx.ExecContext(ctx, `UPDATE threads SET deleted_at = $1 WHERE id = $2`, t.DeletedAt.UnixMicro(), id); err != nil {
 			return err
 		}
-		for _, table := range []string{"entries", "packs", "runs", "streams"} {
+		for _, table := range []string{"entries", "packs", "runs", "streams", "blocks"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE thread_id = $1`, id); err != nil {
 				return err
 			}
 		}
-		return nil
+		_, err := tx.ExecContext(ctx, `DELETE FROM seals WHERE thread_id = $1 AND size < (SELECT max(size) FROM seals WHERE thread_id = $1)`, id)
+		return err
 	})
 	if err == nil {
 		l.followers.wake(key)

@@ -30,13 +30,13 @@ func (l *Log) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
 }
 
 // threadColumns are the columns that scanThread scans.
-const threadColumns = `t.tenant, t.thread, t.last, t.runs, t.bytes, t.packed, t.created_at, t.updated_at, t.deleted_at`
+const threadColumns = `t.tenant, t.thread, t.last, t.runs, t.bytes, t.packed, (SELECT coalesce(max(size), 0) FROM seals s WHERE s.thread_id = t.id), t.created_at, t.updated_at, t.deleted_at`
 
 func scanThread(scan func(...any) error) (store.Thread, error) {
 	var t store.Thread
 	var created, updated int64
 	var deleted *int64
-	err := scan(&t.Tenant, &t.Key.Thread, &t.Last, &t.Runs, &t.Bytes, &t.Packed, &created, &updated, &deleted)
+	err := scan(&t.Tenant, &t.Key.Thread, &t.Last, &t.Runs, &t.Bytes, &t.Packed, &t.Sealed, &created, &updated, &deleted)
 	t.CreatedAt, t.UpdatedAt, t.DeletedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC(), ofMicros(deleted)
 	return t, err
 }
@@ -312,6 +312,11 @@ func (l *Log) Stat(ctx context.Context) (store.Stat, error) {
 		FROM threads`).Scan(&s.Threads, &s.Deleted, &s.Runs, &s.Entries, &s.Bytes, &s.Packed)
 	if err == nil {
 		err = l.db.QueryRowContext(ctx, `SELECT coalesce(sum(bytes), 0), coalesce(sum(stored), 0) FROM packs`).Scan(&s.PackedBytes, &s.StoredBytes)
+	}
+	if err == nil {
+		err = l.db.QueryRowContext(ctx, `SELECT coalesce(sum(seals), 0), coalesce(sum(sealed), 0), coalesce(sum(bytes), 0) + (SELECT coalesce(sum(length(hashes)), 0) FROM blocks)
+			FROM (SELECT count(*) AS seals, max(size) AS sealed, sum(length(checkpoint) + coalesce(length(token), 0)) AS bytes
+				FROM seals s JOIN threads t ON t.id = s.thread_id WHERE t.deleted_at IS NULL GROUP BY s.thread_id) AS sealed`).Scan(&s.Seals, &s.Sealed, &s.SealBytes)
 	}
 	if err == nil {
 		s.Size, err = l.dialect.Size(ctx)
