@@ -273,6 +273,23 @@ const (
 	TokenRefused       Code = "token_refused"
 )
 
+// Findings about the seals of the threads of a log.
+const (
+	SealMalformed     Code = "seal_malformed"
+	SealBroken        Code = "seal_broken"
+	SealUntrusted     Code = "seal_untrusted"
+	SealOfAnother     Code = "seal_of_another"
+	SealOfOtherTenant Code = "seal_of_other_tenant"
+	SealMissing       Code = "seal_missing"
+	ThreadRewritten   Code = "thread_rewritten"
+	ThreadCutOff      Code = "thread_cut_off"
+	ThreadForked      Code = "thread_forked"
+	WitnessRefused    Code = "witness_refused"
+	WitnessMissing    Code = "witness_missing"
+	ProofMalformed    Code = "proof_malformed"
+	ProofBroken       Code = "proof_broken"
+)
+
 // Findings about archives of captures.
 const (
 	ArchiveMalformed     Code = "archive_malformed"

@@ -122,6 +122,12 @@ func (k *PublicKey) Verify(message, signature []byte) bool {
 	return false
 }
 
+// Ed25519 returns the key, or nil if it is of another kind.
+func (k *PublicKey) Ed25519() ed25519.PublicKey {
+	key, _ := k.key.(ed25519.PublicKey)
+	return key
+}
+
 // isNamed reports whether a key id of a signature is one of this key.
 func (k *PublicKey) isNamed(id string) bool { return id == k.ID || id == k.otherID }
 

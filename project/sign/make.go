@@ -111,15 +111,23 @@ func (m *Made) stamp(ctx context.Context, authority string) error {
 	if authority == "" {
 		return nil
 	}
-	response, t, err := timetoken.Request(ctx, authority, m.Envelope)
+	var err error
+	m.Token, m.NotLaterThan, err = Stamp(ctx, authority, m.Envelope)
+	m.NewToken = err == nil
+	return err
+}
+
+// Stamp asks an authority for a token over data, and returns it with its time, which is not
+// verified.
+func Stamp(ctx context.Context, authority string, data []byte) (token []byte, notLaterThan time.Time, _ error) {
+	response, t, err := timetoken.Request(ctx, authority, data)
 	if err != nil {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, time.Time{}, context.Cause(ctx)
 		}
-		return finding.New(finding.TokenRefused, "%s: %s", finding.QuoteURL(authority), finding.Printable(finding.ErrorText(err)))
+		return nil, time.Time{}, finding.New(finding.TokenRefused, "%s: %s", finding.QuoteURL(authority), finding.Printable(finding.ErrorText(err)))
 	}
-	m.Token, m.NewToken, m.NotLaterThan = response, true, t.NotAfter
-	return nil
+	return response, t.NotAfter, nil
 }
 
 // isAbsent reports whether an error says that a file does not exist.

@@ -1,0 +1,223 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cosignature "github.com/transparency-dev/formats/note"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/sign"
+	"github.com/p20export/p20export/store"
+)
+
+// Policy says whose seals are trusted.
+type Policy struct {
+	// Trust has the keys of operators and the authorities of time-stamps.
+	Trust *sign.Trust
+	// Witnesses have the keys of the witnesses whose cosignatures count, and Quorum is the
+	// number of them that must have cosigned a thread's last seal.
+	Witnesses []note.Verifier
+	Quorum    int
+	// At is the time for which keys are judged if there is no token. The default is the
+	// time of the verification.
+	At time.Time
+}
+
+// ParseWitness returns the verifier of a key of a witness in the form NAME+HASH+BASE64
+// (C2SP signed-note, the format of verifier keys).
+func ParseWitness(key string) (note.Verifier, error) {
+	v, err := cosignature.NewVerifierForCosignatureV1(key)
+	if err != nil {
+		return nil, errors.New("it is not the key of a witness, NAME+HASH+BASE64")
+	}
+	return v, nil
+}
+
+// Cosigner is a witness that has cosigned a seal.
+type Cosigner struct {
+	Name string `json:"name"`
+	// At is the time of the witness.
+	At string `json:"at"`
+}
+
+// Signature is what is known of the signatures of a seal.
+type Signature struct {
+	// Signer is the trusted key that has signed it, or nil.
+	Signer *sign.Signatory `json:"signer"`
+	// Cosigners are the witnesses that have cosigned it.
+	Cosigners []Cosigner `json:"cosigners"`
+	// NotLaterThan is the time of a token of a trusted authority.
+	NotLaterThan *string `json:"not_later_than"`
+	// Authority is the name of that authority.
+	Authority *string `json:"authority"`
+}
+
+// opened is a seal whose text was read and whose signatures were judged.
+type opened struct {
+	*Checkpoint
+	Signature
+	from  string // where it is from, for findings
+	found []finding.Finding
+}
+
+// trusted reports whether a trusted key has signed the checkpoint.
+func (o *opened) trusted() bool { return o.Signer != nil && !finding.Failed(o.found) }
+
+// open reads a seal and judges its signatures. The checkpoint is nil if it is malformed.
+func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
+	o := &opened{from: from, Signature: Signature{Cosigners: []Cosigner{}}}
+	add := func(code finding.Code, format string, args ...any) {
+		o.found = append(o.found, finding.New(code, "%s: %s", from, fmt.Sprintf(format, args...)))
+	}
+	origin, _, _ := strings.Cut(string(s.Checkpoint), "\n")
+	keys := make(map[uint32]*sign.Signatory)
+	var verifiers []note.Verifier
+	for by, key := range p.Trust.Trusted() {
+		if v, err := verifierOf(origin, key); err == nil {
+			verifiers, keys[v.KeyHash()] = append(verifiers, v), &by
+		}
+	}
+	n, err := note.Open(s.Checkpoint, note.VerifierList(append(verifiers, p.Witnesses...)...))
+	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
+		n, err = unverified.Note, nil
+	}
+	if invalid, ok := errors.AsType[*note.InvalidSignatureError](err); ok {
+		add(finding.SealBroken, "a signature names the key of %s, but is not valid", finding.Quote(invalid.Name))
+		return o
+	}
+	if err == nil {
+		o.Checkpoint, err = parseCheckpoint(n.Text)
+	}
+	if err == nil && o.Size != s.Size && s.Size != 0 {
+		o.Checkpoint, err = nil, fmt.Errorf("the checkpoint is of %d entries, and the log says %d", o.Size, s.Size)
+	}
+	if err != nil {
+		add(finding.SealMalformed, "%s", finding.Printable(err.Error()))
+		return o
+	}
+	at := p.At
+	if at.IsZero() {
+		at = time.Now()
+	}
+	if s.Token != nil {
+		notLaterThan, authority, found := p.Trust.JudgeToken(ctx, s.Checkpoint, s.Token)
+		o.found = append(o.found, found...)
+		if !notLaterThan.IsZero() {
+			at = notLaterThan
+			o.NotLaterThan, o.Authority = new(artifact.FormatTime(at)), &authority
+		}
+	}
+	for _, sig := range n.Sigs {
+		by := keys[sig.Hash]
+		if sig.Name != origin || by == nil {
+			if signed, err := cosignature.CoSigV1Timestamp(sig); err == nil {
+				o.Cosigners = append(o.Cosigners, Cosigner{sig.Name, artifact.FormatTime(signed)})
+			}
+			continue
+		}
+		if !p.Trust.Contains(by.KeyID, at) {
+			add(finding.SignatureExpired, "the key %s is not trusted as of %s", finding.Quote(by.Name), artifact.FormatTime(at))
+			continue
+		}
+		if o.Signer == nil {
+			o.Signer = by
+		}
+	}
+	if o.Signer == nil {
+		add(finding.SealUntrusted, "no trusted key has signed it")
+	}
+	return o
+}
+
+// verifierOf returns the verifier of a key for the trees of an origin.
+func verifierOf(origin string, key *sign.PublicKey) (note.Verifier, error) {
+	public := key.Ed25519()
+	if public == nil {
+		return nil, ErrKeyType
+	}
+	vkey, err := note.NewEd25519VerifierKey(origin, public)
+	if err != nil {
+		return nil, err
+	}
+	return note.NewVerifier(vkey)
+}
+
+// ErrKeyType means that a key cannot sign checkpoints.
+var ErrKeyType = errors.New("seals are signed with Ed25519 keys, which p20export keygen makes by default")
+
+// VerifierKey returns the key that verifies the seals of a thread in the form that witnesses
+// and other programs use: NAME+HASH+BASE64.
+func VerifierKey(origin string, key *sign.PublicKey) (string, error) {
+	public := key.Ed25519()
+	if public == nil {
+		return "", ErrKeyType
+	}
+	return note.NewEd25519VerifierKey(origin, public)
+}
+
+// signer is a note.Signer for the trees of an origin.
+type signer struct {
+	note.Verifier
+	ctx context.Context
+	by  sign.Signer
+}
+
+// Sign implements note.Signer.
+func (s signer) Sign(message []byte) ([]byte, error) { return s.by.Sign(s.ctx, message) }
+
+// signText signs the text of a checkpoint.
+func signText(ctx context.Context, origin, text string, signers []sign.Signer) ([]byte, error) {
+	var all []note.Signer
+	for _, by := range signers {
+		v, err := verifierOf(origin, by.Public())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, signer{v, ctx, by})
+	}
+	return note.Sign(&note.Note{Text: text}, all...)
+}
+
+// appendSignatures appends the lines with signatures that a witness returned to a signed
+// checkpoint, as far as keys verify them. It returns the names of the keys.
+func appendSignatures(signed, lines []byte, keys []note.Verifier) ([]byte, []string, error) {
+	n, err := note.Open(slices.Concat(signed, lines), note.VerifierList(keys...))
+	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
+		return nil, nil, fmt.Errorf("its answer has no signature by a known key of a witness, but by %s", namesOf(unverified.Note.UnverifiedSigs[1:]))
+	}
+	if err != nil {
+		return nil, nil, errors.New("its answer is not a valid cosignature")
+	}
+	var names []string
+	for _, sig := range n.Sigs {
+		names = append(names, sig.Name)
+	}
+	own, err := note.Open(signed, note.VerifierList())
+	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	if !ok {
+		return nil, nil, fmt.Errorf("the checkpoint cannot be read: %v, %v", own, err)
+	}
+	all := *unverified.Note
+	all.Sigs = slices.Concat(all.UnverifiedSigs, n.Sigs)
+	all.UnverifiedSigs = nil
+	out, err := note.Sign(&all)
+	return out, names, err
+}
+
+func namesOf(signatures []note.Signature) string {
+	var names []string
+	for _, s := range signatures {
+		names = append(names, finding.Quote(s.Name))
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,334 @@
+package seal
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/transparency-dev/merkle/proof"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/store"
+)
+
+// Proof shows that entries are among those of a seal. It needs neither the log nor the other
+// entries.
+type Proof struct {
+	// Seal has the checkpoint, and the token if the seal has one and the proof can have it.
+	Seal store.Seal
+	// Entries are the entries that are proved, in their order.
+	Entries []*store.Entry
+
+	hashes [][]byte // of the proof of one entry
+	run    *runProof
+}
+
+// RunSchema is the value of the schema key of the proof of a run.
+const RunSchema = "p20export.proof.v1"
+
+// runProof is the file with the proof of a run. The parts of the tree that are not between
+// its first and last entry are hashes, and so are the entries of other streams in between.
+type runProof struct {
+	Schema string `json:"schema"`
+	// Leaves has what the tree has between the first and the last entry of the run.
+	Leaves []leafOf `json:"leaves"`
+	// First is the position of the first of them.
+	First int64 `json:"first"`
+	// Before and After have the hashes of the parts before and after them.
+	Before [][]byte `json:"before"`
+	After  [][]byte `json:"after"`
+	// Checkpoint is the signed checkpoint.
+	Checkpoint string `json:"checkpoint"`
+	// Token is the time-stamp token over the checkpoint, if there is one.
+	Token []byte `json:"token,omitempty"`
+}
+
+// leafOf is a leaf, or the hash of one.
+type leafOf struct {
+	Leaf []byte `json:"leaf,omitempty"`
+	Hash []byte `json:"hash,omitempty"`
+}
+
+// Prove returns the proof that a thread has the entry at a position, with the first seal that
+// covers it. The error is the finding seal_missing if none does.
+func Prove(ctx context.Context, log store.Log, key store.Key, position int64) (*Proof, error) {
+	t, sealed, err := covering(ctx, log, key, position)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proof{Seal: sealed.Seal}
+	for e, err := range log.Read(ctx, key, position-1) {
+		if err != nil {
+			return nil, err
+		}
+		p.Entries = append(p.Entries, clone(e))
+		break
+	}
+	nodes, err := proof.Inclusion(uint64(position-1), uint64(sealed.Seal.Size))
+	if err != nil {
+		return nil, err
+	}
+	hashes, err := t.nodes(ctx, nodes.IDs)
+	if err != nil {
+		return nil, err
+	}
+	p.hashes, err = nodes.Rehash(hashes, hashNode)
+	return p, err
+}
+
+// ProveRun returns the proof that a thread has the events of a run and its request, with the
+// first seal that covers them.
+func ProveRun(ctx context.Context, log store.Log, key store.Key, run *store.Run) (*Proof, error) {
+	first := run.Start
+	if run.Input > 0 {
+		first = min(first, run.Input)
+	}
+	t, sealed, err := covering(ctx, log, key, run.Last)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proof{Seal: sealed.Seal, run: &runProof{
+		Schema: RunSchema, First: first, Checkpoint: string(sealed.Seal.Checkpoint), Token: sealed.Token,
+	}}
+	for e, err := range log.Read(ctx, key, first-1) {
+		if err != nil {
+			return nil, err
+		}
+		leaf := AppendLeaf(nil, e)
+		if e.Run == run.Start || e.Position == run.Input {
+			p.Entries = append(p.Entries, clone(e))
+			p.run.Leaves = append(p.run.Leaves, leafOf{Leaf: leaf})
+		} else {
+			p.run.Leaves = append(p.run.Leaves, leafOf{Hash: hashLeaf(leaf)})
+		}
+		if e.Position == run.Last {
+			break
+		}
+	}
+	before, err := t.part(ctx, 0, first-1)
+	if err != nil {
+		return nil, err
+	}
+	after, err := t.part(ctx, run.Last, sealed.Seal.Size)
+	if err != nil {
+		return nil, err
+	}
+	p.run.Before, p.run.After = before.Hashes(), after.Hashes()
+	return p, nil
+}
+
+func clone(e *store.Entry) *store.Entry {
+	c := *e
+	c.Data = bytes.Clone(e.Data)
+	return &c
+}
+
+// covering returns the first seal that covers a position, and the tree, which matches it.
+func covering(ctx context.Context, log store.Log, key store.Key, position int64) (*tree, *Sealed, error) {
+	th, err := log.Thread(ctx, key)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !th.DeletedAt.IsZero():
+		return nil, nil, store.ErrDeleted
+	case position < 1 || position > th.Last:
+		return nil, nil, fmt.Errorf("thread %s has no position %d: its last is %d", finding.Quote(key.Thread), position, th.Last)
+	}
+	for s, err := range log.Seals(ctx, key, position-1) {
+		if err != nil {
+			return nil, nil, err
+		}
+		sealed, err := last(ctx, log, key, s.Size)
+		if err != nil {
+			return nil, nil, err
+		}
+		w := work{tree: tree{log: log, key: key}}
+		if w.tree.blocks, err = log.Blocks(ctx, key); err != nil {
+			return nil, nil, err
+		}
+		w.kept = int64(len(w.tree.blocks))
+		return &w.tree, sealed, w.compare(ctx, s.Size)
+	}
+	return nil, nil, finding.New(finding.SealMissing, "no seal covers position %d of thread %s; it is sealed up to %d", position, finding.Quote(key.Thread), th.Sealed)
+}
+
+// proofHeader begins the proof of one entry (C2SP tlog-proof).
+const proofHeader = "c2sp.org/tlog-proof@v1\n"
+
+// Encode returns the file with the proof. The proof of one entry is a C2SP tlog-proof, whose
+// extra data is the leaf; it cannot have the token. That of a run is a JSON object.
+func (p *Proof) Encode() ([]byte, error) {
+	if p.run != nil {
+		b, err := json.Marshal(p.run)
+		return append(b, '\n'), err
+	}
+	e := p.Entries[0]
+	b := append([]byte(proofHeader), "extra "...)
+	b = append(base64.StdEncoding.AppendEncode(b, AppendLeaf(nil, e)), '\n')
+	b = fmt.Appendf(b, "index %d\n", e.Position-1)
+	for _, h := range p.hashes {
+		b = append(base64.StdEncoding.AppendEncode(b, h), '\n')
+	}
+	return append(append(b, '\n'), p.Seal.Checkpoint...), nil
+}
+
+// MaxProofBytes is the maximum size of a proof that is read.
+const MaxProofBytes = 1 << 30
+
+// DecodeProof reads a proof. The error is the finding proof_malformed, or proof_broken if the
+// proof does not lead to the root of the checkpoint. Who has signed that is for CheckProof.
+func DecodeProof(file []byte) (*Proof, error) {
+	p := &Proof{}
+	root := p.entryRoot
+	if bytes.HasPrefix(file, []byte("{")) {
+		root = p.runRoot
+	}
+	size, computed, err := root(file)
+	if err != nil {
+		return nil, finding.New(finding.ProofMalformed, "%s", finding.Printable(err.Error()))
+	}
+	c, err := textOf(p.Seal.Checkpoint)
+	if err != nil {
+		return nil, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
+	}
+	p.Seal.Size = c.Size
+	if hash, err := computed(c.Size); err != nil || hash != c.Root || size > c.Size {
+		return nil, finding.New(finding.ProofBroken, "the hashes do not lead from the %d entries to the root of the checkpoint", len(p.Entries))
+	}
+	return p, nil
+}
+
+// entryRoot reads the proof of an entry. It returns the position, and a function that computes
+// the root of a tree of a size.
+func (p *Proof) entryRoot(file []byte) (int64, func(size int64) (Hash, error), error) {
+	rest, ok := bytes.CutPrefix(file, []byte(proofHeader))
+	if !ok {
+		return 0, nil, errors.New("it does not begin with the header of a tlog-proof, nor with {")
+	}
+	head, checkpoint, ok := bytes.Cut(rest, []byte("\n\n"))
+	if !ok {
+		return 0, nil, errors.New("it has no checkpoint")
+	}
+	p.Seal.Checkpoint = checkpoint
+	lines := bytes.Split(head, []byte("\n"))
+	if len(lines) < 2 || len(lines) > 2+64 {
+		return 0, nil, errors.New("it does not have the lines extra and index and at most 64 hashes")
+	}
+	extra, ok := bytes.CutPrefix(lines[0], []byte("extra "))
+	leaf, err := base64.StdEncoding.DecodeString(string(extra))
+	if !ok || err != nil {
+		return 0, nil, errors.New("the line extra does not have the leaf of an entry in Base64")
+	}
+	e, err := DecodeLeaf(leaf)
+	if err != nil {
+		return 0, nil, err
+	}
+	if index, ok := bytes.CutPrefix(lines[1], []byte("index ")); !ok || string(index) != strconv.FormatInt(e.Position-1, 10) {
+		return 0, nil, errors.New("the line index is not that of the entry")
+	}
+	for _, line := range lines[2:] {
+		h, err := base64.StdEncoding.DecodeString(string(line))
+		if err != nil || len(h) != tlog.HashSize {
+			return 0, nil, errors.New("a line with a hash is not a SHA-256 in Base64")
+		}
+		p.hashes = append(p.hashes, h)
+	}
+	p.Entries = []*store.Entry{e}
+	return e.Position, func(size int64) (Hash, error) {
+		if size < e.Position {
+			return Hash{}, errLeaf
+		}
+		root, err := proof.RootFromInclusionProof(hasher{}, uint64(e.Position-1), uint64(size), hashLeaf(leaf), p.hashes)
+		return Hash(append(root, make([]byte, tlog.HashSize)...)), err
+	}, nil
+}
+
+// hasher is a merkle.LogHasher.
+type hasher struct{}
+
+func (hasher) EmptyRoot() []byte               { return nil }
+func (hasher) HashLeaf(leaf []byte) []byte     { return hashLeaf(leaf) }
+func (hasher) HashChildren(l, r []byte) []byte { return hashNode(l, r) }
+func (hasher) Size() int                       { return tlog.HashSize }
+
+// runRoot is like entryRoot, for the proof of a run.
+func (p *Proof) runRoot(file []byte) (int64, func(size int64) (Hash, error), error) {
+	r := &runProof{}
+	if err := strictjson.Explain(json.Unmarshal(file, r, json.RejectUnknownMembers(true)), "the proof of a run"); err != nil {
+		return 0, nil, err
+	}
+	if r.Schema != RunSchema || r.First < 1 || r.First > 1<<62 || len(r.Leaves) == 0 {
+		return 0, nil, fmt.Errorf("the schema is not %s, or there is no entry", RunSchema)
+	}
+	p.run, p.Seal.Checkpoint, p.Seal.Token = r, []byte(r.Checkpoint), r.Token
+	begin, end := r.First-1, r.First-1+int64(len(r.Leaves))
+	f := factory() // parts can only be joined if they are of one
+	all, err := f.NewRange(0, uint64(begin), slices.Clone(r.Before))
+	if err != nil || !areHashes(r.Before) || !areHashes(r.After) {
+		return 0, nil, errors.New("the hashes before or after the entries are not those of their positions")
+	}
+	for i, leaf := range r.Leaves {
+		hash := leaf.Hash
+		if leaf.Leaf != nil {
+			e, err := DecodeLeaf(leaf.Leaf)
+			if err != nil {
+				return 0, nil, err
+			}
+			if e.Position != r.First+int64(i) {
+				return 0, nil, fmt.Errorf("the entry %d is at the position %d", e.Position, r.First+int64(i))
+			}
+			p.Entries, hash = append(p.Entries, e), hashLeaf(leaf.Leaf)
+		}
+		if leaf.Leaf != nil && leaf.Hash != nil || !areHashes([][]byte{hash}) {
+			return 0, nil, errors.New("there is neither an entry nor the hash of one, or both")
+		}
+		if err := all.Append(hash, nil); err != nil {
+			return 0, nil, err
+		}
+	}
+	if len(p.Entries) == 0 {
+		return 0, nil, errors.New("it has no entry")
+	}
+	return end, func(size int64) (Hash, error) {
+		if size < end {
+			return Hash{}, errLeaf
+		}
+		after, err := f.NewRange(uint64(end), uint64(size), slices.Clone(r.After))
+		if err == nil {
+			err = all.AppendRange(after, nil)
+		}
+		if err != nil {
+			return Hash{}, err
+		}
+		return rootOf(all)
+	}, nil
+}
+
+func areHashes(list [][]byte) bool {
+	for _, h := range list {
+		if len(h) != tlog.HashSize {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckProof judges the signatures of the checkpoint of a proof. Who checks a proof of a thread
+// whose id is known compares it with the digests of the checkpoint: see Checkpoint.IsOf.
+func (p *Policy) CheckProof(ctx context.Context, proof *Proof) (*Checkpoint, Signature, []finding.Finding) {
+	o := p.open(ctx, &proof.Seal, "the seal")
+	if o.Signer == nil && !finding.Failed(o.found) {
+		o.found = append(o.found, finding.New(finding.SealMissing, "no trusted key has signed the checkpoint of the proof"))
+	}
+	if n := len(o.Cosigners); n < p.Quorum {
+		o.found = append(o.found, finding.New(finding.WitnessMissing, "%d of the %d required witnesses have cosigned the checkpoint", n, p.Quorum))
+	}
+	return o.Checkpoint, o.Signature, o.found
+}

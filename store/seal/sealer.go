@@ -1,0 +1,183 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/sign"
+	"github.com/p20export/p20export/store"
+)
+
+// Settings say how threads are sealed.
+type Settings struct {
+	// Name begins the origins of the trees: see OriginOf.
+	Name string
+	// Signers sign each seal with Ed25519 keys, at least one.
+	Signers []sign.Signer
+	// Authority is the http or https URL of a time-stamp authority (RFC 3161), or empty.
+	Authority string
+	// Witnesses are the http or https URLs of the witnesses that must cosign each seal,
+	// without add-checkpoint, and WitnessKeys the keys of which one must verify its answer.
+	Witnesses   []string
+	WitnessKeys []note.Verifier
+}
+
+// Check returns an error if nothing can be sealed with the settings.
+func (s *Settings) Check() error {
+	if err := CheckOrigin(s.Name); err != nil {
+		return fmt.Errorf("the name of the log: %w", err)
+	}
+	if len(s.Signers) == 0 {
+		return errors.New("there is no key that signs seals")
+	}
+	for _, by := range s.Signers {
+		if by.Public().Ed25519() == nil {
+			return ErrKeyType
+		}
+	}
+	if len(s.Witnesses) > 0 && len(s.WitnessKeys) == 0 {
+		return errors.New("there is no key of a witness, so no cosignature could be verified")
+	}
+	return nil
+}
+
+// Sealed is the seal of a thread.
+type Sealed struct {
+	*Checkpoint
+	store.Seal
+	// New reports whether it was added now. Otherwise nothing was appended since it was made.
+	New bool
+	// Cosigners are the names of the witnesses that have cosigned a new one.
+	Cosigners []string
+	// NotLaterThan is the time of the token of a new one, which is not verified.
+	NotLaterThan time.Time
+}
+
+// Seal seals all entries that a thread has now. The seal is in the log when Seal returns. If
+// nothing was appended since the last one, Seal returns that.
+//
+// Before it signs, Seal compares the entries with the last seal. It reads those that follow
+// the last kept block of each; that earlier ones were not changed is for Verify to find out.
+// The error is a finding, for example thread_rewritten, or one of the log.
+func (s *Settings) Seal(ctx context.Context, log store.Log, key store.Key) (*Sealed, error) {
+	t, err := log.Thread(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if !t.DeletedAt.IsZero() {
+		return nil, store.ErrDeleted
+	}
+	if t.Sealed == t.Last {
+		return last(ctx, log, key, t.Last)
+	}
+	w := work{settings: s, tree: tree{log: log, key: key}}
+	if w.tree.blocks, err = log.Blocks(ctx, key); err != nil {
+		return nil, err
+	}
+	w.kept = int64(len(w.tree.blocks)) / store.BlockHashBytes
+	if err := w.compare(ctx, t.Sealed); err != nil {
+		return nil, err
+	}
+	return w.seal(ctx, t.Last, t.Sealed)
+}
+
+// last returns the seal of a thread that has a given size.
+func last(ctx context.Context, log store.Log, key store.Key, size int64) (*Sealed, error) {
+	for found, err := range log.Seals(ctx, key, size-1) {
+		if err != nil {
+			return nil, err
+		}
+		c, err := textOf(found.Checkpoint)
+		if err != nil {
+			return nil, finding.New(finding.SealMalformed, "the seal of %d entries: %s", found.Size, finding.Printable(err.Error()))
+		}
+		return &Sealed{Checkpoint: c, Seal: *found}, nil
+	}
+	return nil, fmt.Errorf("thread %q has no seal of %d entries", key.Thread, size)
+}
+
+// textOf returns the checkpoint of a signed one without judging its signatures.
+func textOf(signed []byte) (*Checkpoint, error) {
+	_, err := note.Open(signed, note.VerifierList())
+	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	if !ok {
+		return nil, err
+	}
+	return parseCheckpoint(unverified.Note.Text)
+}
+
+// work is the making of one seal.
+type work struct {
+	settings *Settings
+	tree     tree
+	kept     int64 // blocks that the log keeps
+}
+
+// compare returns the finding thread_rewritten if the entries differ from the last seal.
+func (w *work) compare(ctx context.Context, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	before, err := last(ctx, w.tree.log, w.tree.key, size)
+	if err != nil {
+		return err
+	}
+	root, err := w.tree.root(ctx, size)
+	if err == nil && root != before.Root && w.kept > 0 {
+		// The kept blocks may be wrong.
+		w.tree.blocks, w.tree.leaves = nil, nil
+		root, err = w.tree.root(ctx, size)
+	}
+	if err == nil && root != before.Root {
+		err = finding.New(finding.ThreadRewritten, "the first %d entries of thread %s are not those that were sealed at %s; no new seal is made",
+			size, finding.Quote(w.tree.key.Thread), before.Time.Format(time.RFC3339))
+	}
+	return err
+}
+
+// seal makes the seal of the first entries and adds it to the log.
+func (w *work) seal(ctx context.Context, size, before int64) (*Sealed, error) {
+	s, key := w.settings, w.tree.key
+	root, err := w.tree.root(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	made := &Sealed{New: true, Checkpoint: &Checkpoint{
+		Origin: OriginOf(s.Name, key), Size: size, Root: root,
+		Tenant: digest.Of([]byte(key.Tenant)), Thread: digest.Of([]byte(key.Thread)),
+		Time: time.Now().UTC().Truncate(time.Second),
+	}}
+	made.Seal.Size = size
+	if made.Seal.Checkpoint, err = signText(ctx, made.Origin, made.Checkpoint.String(), s.Signers); err != nil {
+		return nil, err
+	}
+	for _, url := range s.Witnesses {
+		if err := w.cosign(ctx, url, made, before); err != nil {
+			return nil, err
+		}
+	}
+	if s.Authority != "" {
+		if made.Token, made.NotLaterThan, err = sign.Stamp(ctx, s.Authority, made.Seal.Checkpoint); err != nil {
+			return nil, err
+		}
+	}
+	blocks, err := w.tree.newBlocks(ctx, w.kept, size)
+	if err != nil {
+		return nil, err
+	}
+	err = w.tree.log.Seal(ctx, key, made.Seal, blocks)
+	if errors.Is(err, store.ErrSealed) { // by another process, meanwhile
+		other, err := last(ctx, w.tree.log, key, size)
+		if err == nil && other.Root != root {
+			err = finding.New(finding.ThreadRewritten, "another process has sealed the first %d entries of thread %s, and they were others", size, finding.Quote(key.Thread))
+		}
+		return other, err
+	}
+	return made, err
+}

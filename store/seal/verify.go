@@ -1,0 +1,334 @@
+package seal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/store"
+)
+
+// Verdict says what the seals of a thread show.
+type Verdict string
+
+// The verdicts.
+const (
+	// Unchanged means that the entries up to the last trusted seal are those that were sealed.
+	Unchanged Verdict = "unchanged"
+	// Rewritten means that an entry that was sealed is another one now.
+	Rewritten Verdict = "rewritten"
+	// CutOff means that the thread has fewer entries than were sealed.
+	CutOff Verdict = "cut_off"
+	// Forked means that trusted seals contradict each other, so the thread had two histories.
+	Forked Verdict = "forked"
+	// Broken means that a seal is not what a trusted key has signed.
+	Broken Verdict = "broken"
+	// Unsealed means that no trusted seal covers any entry.
+	Unsealed Verdict = "unsealed"
+	// Erased means that the thread was deleted, and that its last seal is trusted.
+	Erased Verdict = "erased"
+)
+
+// Row is the result of verifying a thread.
+type Row struct {
+	Tenant  string  `json:"tenant"`
+	Thread  string  `json:"thread_id"`
+	Verdict Verdict `json:"verdict"`
+	// Entries is the number of entries.
+	Entries int64 `json:"entries"`
+	// Seals is the number of seals that were compared, of the log and known ones.
+	Seals int64 `json:"seals"`
+	// Position is the position up to which the entries are those of a trusted seal, or 0.
+	Position int64 `json:"position"`
+	// Since is the time of that seal, by the clock of its signer.
+	Since *string `json:"since"`
+	// Signature is what is known of its signatures. It is null if Position is 0.
+	Signature *Signature `json:"signature"`
+	// DiffersFrom and DiffersTo are the positions between which the first difference is.
+	// They are equal if it was found in an earlier copy of the entries, and null if there
+	// is none.
+	DiffersFrom *int64            `json:"differs_from"`
+	DiffersTo   *int64            `json:"differs_to"`
+	Findings    []finding.Finding `json:"findings"`
+}
+
+// Known is what a verifier knows of a thread from elsewhere.
+type Known struct {
+	// From says where it is from, for findings.
+	From string
+	// Seals are seals that the operator once handed out. Their Size may be 0.
+	Seals []store.Seal
+	// Entries, if not nil, are entries of an earlier copy, in their order.
+	Entries iter.Seq2[*store.Entry, error]
+}
+
+// IsOf reports whether a signed checkpoint is one of a thread id, in any tenant.
+func IsOf(signed []byte, thread string) bool {
+	c, err := textOf(signed)
+	if err != nil {
+		return false
+	}
+	same, _ := c.IsOf(store.Key{Thread: thread})
+	return same
+}
+
+// Verify computes the tree of a thread from its entries, and compares it with all seals that the
+// log has and with those that the verifier knows. The error is one of the log or of ctx.
+func (p *Policy) Verify(ctx context.Context, log store.Log, key store.Key, known ...Known) (Row, error) {
+	v := &verification{policy: p, ctx: ctx, log: log, key: key, roots: make(map[int64]Hash)}
+	v.row = Row{Tenant: key.Tenant, Thread: key.Thread, Findings: []finding.Finding{}}
+	err := v.run(known)
+	if errors.Is(err, store.ErrDeleted) { // meanwhile
+		v = &verification{policy: p, ctx: ctx, log: log, key: key, row: v.row}
+		v.row.Findings = []finding.Finding{}
+		err = v.run(known)
+	}
+	finding.Sort(v.row.Findings)
+	return v.row, err
+}
+
+// verification is the verification of one thread.
+type verification struct {
+	policy *Policy
+	ctx    context.Context
+	log    store.Log
+	key    store.Key
+	seals  []*opened // that are of the thread
+	own    int       // the number of those that the log has
+	roots  map[int64]Hash
+	row    Row
+}
+
+func (v *verification) add(code finding.Code, format string, args ...any) {
+	v.row.Findings = append(v.row.Findings, finding.New(code, format, args...))
+}
+
+func (v *verification) run(known []Known) error {
+	t, err := v.log.Thread(v.ctx, v.key)
+	lost := errors.Is(err, store.ErrNoThread) && len(known) > 0
+	if err != nil && !lost {
+		return err
+	}
+	for s, err := range v.log.Seals(v.ctx, v.key, 0) { // before the entries, which they must not exceed
+		if err != nil {
+			return err
+		}
+		v.open(s, fmt.Sprintf("seal %d of the log", s.Size))
+	}
+	v.own = len(v.seals)
+	for _, k := range known {
+		for i := range k.Seals {
+			v.open(&k.Seals[i], "the seal of "+k.From)
+		}
+	}
+	v.row.Entries = t.Last
+	if !t.DeletedAt.IsZero() {
+		return v.erased()
+	}
+	if err := v.read(); err != nil {
+		return err
+	}
+	for _, k := range known {
+		if err := v.compare(k); err != nil {
+			return err
+		}
+	}
+	v.conclude()
+	return v.ctx.Err()
+}
+
+// open judges a seal. Those that are malformed or of another thread are findings.
+func (v *verification) open(s *store.Seal, from string) {
+	v.row.Seals++
+	o := v.policy.open(v.ctx, s, from)
+	if o.Checkpoint != nil {
+		switch thread, tenant := o.IsOf(v.key); {
+		case !thread:
+			o.found = append(o.found, finding.New(finding.SealOfAnother, "%s is of another thread", from))
+			o.Checkpoint = nil
+		case !tenant:
+			o.found = append(o.found, finding.New(finding.SealOfOtherTenant, "%s is of this thread id in another tenant", from))
+		}
+	}
+	v.row.Findings = append(v.row.Findings, o.found...)
+	if o.Checkpoint != nil {
+		v.seals = append(v.seals, o)
+	}
+}
+
+// read computes the roots of the sizes of all seals, as far as there are entries.
+func (v *verification) read() error {
+	var sizes []int64
+	for _, s := range v.seals {
+		sizes = append(sizes, s.Checkpoint.Size)
+	}
+	slices.Sort(sizes)
+	h := startHashing(slices.Compact(sizes))
+	defer h.stop()
+	for e, err := range v.log.Read(v.ctx, v.key, 0) {
+		if err != nil {
+			return err
+		}
+		h.add(e)
+	}
+	var err error
+	v.roots, v.row.Entries, err = h.end()
+	return err
+}
+
+// compare compares the entries with those of an earlier copy.
+func (v *verification) compare(k Known) error {
+	if k.Entries == nil {
+		return nil
+	}
+	next, stop := iter.Pull2(v.log.Read(v.ctx, v.key, 0))
+	defer stop()
+	var e *store.Entry
+	var position int64
+	for want, err := range k.Entries {
+		if err != nil {
+			return err
+		}
+		for position < want.Position {
+			found, err, more := next()
+			if err != nil {
+				return err
+			}
+			if !more {
+				v.differs(CutOff, position+1, position+1)
+				v.add(finding.ThreadCutOff, "%s has the entry %d, and the thread ends with %d", k.From, want.Position, position)
+				return nil
+			}
+			e, position = found, found.Position
+		}
+		if string(AppendLeaf(nil, e)) != string(AppendLeaf(nil, want)) {
+			v.differs(Rewritten, position, position)
+			v.add(finding.ThreadRewritten, "entry %d is not that of %s", position, k.From)
+			return nil
+		}
+	}
+	return nil
+}
+
+// differs records that the first difference is between two positions. Of several such places,
+// the first is kept, and of those that overlap the smallest.
+func (v *verification) differs(verdict Verdict, from, to int64) {
+	r := &v.row
+	if r.DiffersFrom == nil {
+		r.Verdict, r.DiffersFrom, r.DiffersTo = verdict, &from, &to
+		return
+	}
+	if to < *r.DiffersFrom || from >= *r.DiffersFrom && to <= *r.DiffersTo {
+		r.DiffersFrom, r.DiffersTo = &from, &to
+	}
+	if verdict == Forked || r.Verdict == CutOff {
+		r.Verdict = verdict
+	}
+}
+
+// conclude compares the seals with the tree.
+func (v *verification) conclude() {
+	r := &v.row
+	slices.SortStableFunc(v.seals, func(a, b *opened) int { return cmp.Compare(a.Checkpoint.Size, b.Checkpoint.Size) })
+	var matching, other *opened // the last one that matches, and the first one that does not
+	for _, s := range v.seals {
+		switch root, exists := v.roots[s.Checkpoint.Size]; {
+		case !s.trusted():
+		case exists && root == s.Root:
+			matching = s
+		case other == nil:
+			other = s
+		}
+	}
+	v.explain(matching, other)
+	if matching != nil {
+		r.Position, r.Since, r.Signature = matching.Checkpoint.Size, new(artifact.FormatTime(matching.Time)), &matching.Signature
+	}
+	v.witnesses(matching)
+	switch {
+	case r.Verdict != "":
+	case finding.Failed(r.Findings):
+		r.Verdict = Broken
+	case matching == nil:
+		r.Verdict = Unsealed
+		v.add(finding.SealMissing, "no seal by a trusted key covers any entry")
+	default:
+		r.Verdict = Unchanged
+	}
+}
+
+// explain explains the first seal that does not match the entries.
+func (v *verification) explain(matching, other *opened) {
+	if other == nil {
+		return
+	}
+	size, from := other.Checkpoint.Size, int64(1)
+	for _, s := range v.seals {
+		if s.trusted() && s.Checkpoint.Size < size && v.roots[s.Checkpoint.Size] == s.Root {
+			from = max(from, s.Checkpoint.Size+1)
+		}
+	}
+	at := other.Time.Format("2006-01-02T15:04:05Z")
+	switch {
+	case size > v.row.Entries:
+		v.differs(CutOff, v.row.Entries+1, v.row.Entries+1)
+		v.add(finding.ThreadCutOff, "%s was made at %s of %d entries, and the thread has %d", other.from, at, size, v.row.Entries)
+	case matching != nil && matching.Checkpoint.Size >= size:
+		v.differs(Forked, from, size)
+		v.add(finding.ThreadForked, "%s was made at %s of other entries than %s; the first difference is between the positions %d and %d", other.from, at, matching.from, from, size)
+	default:
+		v.differs(Rewritten, from, size)
+		v.add(finding.ThreadRewritten, "%s was made at %s of other entries; the first difference is between the positions %d and %d", other.from, at, from, size)
+	}
+}
+
+// witnesses checks that enough witnesses have cosigned the last seal.
+func (v *verification) witnesses(s *opened) {
+	n := 0
+	if s != nil {
+		n = len(s.Cosigners)
+	}
+	if n < v.policy.Quorum {
+		v.add(finding.WitnessMissing, "%d of the %d required witnesses have cosigned the last seal that matches", n, v.policy.Quorum)
+	}
+}
+
+// erased judges the seals of a deleted thread. Its entries cannot be compared any more.
+func (v *verification) erased() error {
+	var kept *opened
+	if v.own > 0 {
+		kept = v.seals[v.own-1]
+	}
+	for _, s := range v.seals[v.own:] {
+		switch {
+		case kept == nil || !s.trusted() || !kept.trusted():
+		case s.Checkpoint.Size > kept.Checkpoint.Size:
+			v.differs(CutOff, kept.Checkpoint.Size+1, s.Checkpoint.Size)
+			v.add(finding.ThreadCutOff, "%s is of %d entries, and the last seal of the deleted thread of %d", s.from, s.Checkpoint.Size, kept.Checkpoint.Size)
+		case s.Checkpoint.Size == kept.Checkpoint.Size && s.Root != kept.Root:
+			v.differs(Forked, 1, s.Checkpoint.Size)
+			v.add(finding.ThreadForked, "%s and %s are of other entries", s.from, kept.from)
+		}
+	}
+	r := &v.row
+	if kept != nil && kept.trusted() {
+		r.Position, r.Since, r.Signature = kept.Checkpoint.Size, new(artifact.FormatTime(kept.Time)), &kept.Signature
+	}
+	v.witnesses(kept)
+	switch {
+	case r.Verdict != "":
+	case finding.Failed(r.Findings):
+		r.Verdict = Broken
+	case r.Position == 0:
+		r.Verdict = Unsealed
+		v.add(finding.SealMissing, "the thread was deleted, and no seal by a trusted key says what it had")
+	default:
+		r.Verdict = Erased
+	}
+	return v.ctx.Err()
+}
