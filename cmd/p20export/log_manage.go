@@ -64,15 +64,7 @@ Threads without anything to pack are not listed.
 		Example: `  p20export log pack --all --store sqlite:events.db
   p20export log pack THREAD --store sqlite:events.db`,
 		ValidArgsFunction: completeThreads,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case all && len(args) > 0:
-				return errors.New("give either THREAD or --all, not both")
-			case !all && len(args) == 0:
-				return errors.New("name at least one THREAD, or give --all")
-			}
-			return nil
-		},
+		Args:              threadArgs(&all),
 	}
 	f := addStoreFlags(cmd)
 	f.addAllTenants(cmd, "with --all: threads")
@@ -98,9 +90,6 @@ func (f *storeFlags) pack(ctx context.Context, log store.Log, ids []string, p *r
 	var threads, entries int64
 	packOne := func(key store.Key) error {
 		r, err := log.Pack(ctx, key)
-		if errors.Is(err, store.ErrDeleted) {
-			return nil // since it was listed
-		}
 		if err != nil {
 			return f.failed(fmt.Errorf("thread %s: %w", finding.Quote(key.Thread), err))
 		}
@@ -111,23 +100,8 @@ func (f *storeFlags) pack(ctx context.Context, log store.Log, ids []string, p *r
 		}
 		return nil
 	}
-	for _, id := range ids {
-		if _, err := f.existing(ctx, log, id); err != nil {
-			return err
-		}
-		if err := packOne(f.key(id)); err != nil {
-			return err
-		}
-	}
-	if len(ids) == 0 {
-		for t, err := range log.Threads(ctx, store.ThreadQuery{Tenant: f.queried()}) {
-			if err != nil {
-				return f.failed(err)
-			}
-			if err := packOne(t.Key); err != nil {
-				return err
-			}
-		}
+	if err := f.each(ctx, log, ids, packOne); err != nil {
+		return err
 	}
 	p.Note("%s: %s packed", render.Counted(threads, "thread", "threads"), render.Counted(entries, "entry", "entries"))
 	return nil

@@ -320,6 +320,9 @@ func areHashes(list [][]byte) bool {
 	return true
 }
 
+// Checkpoint returns the checkpoint of a proof without judging its signatures.
+func (p *Proof) Checkpoint() (*Checkpoint, error) { return textOf(p.Seal.Checkpoint) }
+
 // CheckProof judges the signatures of the checkpoint of a proof. Who checks a proof of a thread
 // whose id is known compares it with the digests of the checkpoint: see Checkpoint.IsOf.
 func (p *Policy) CheckProof(ctx context.Context, proof *Proof) (*Checkpoint, Signature, []finding.Finding) {

@@ -16,7 +16,7 @@ import (
 
 // Settings say how threads are sealed.
 type Settings struct {
-	// Name begins the origins of the trees: see OriginOf.
+	// Name is the name of the log, which begins the origins of the trees: see OriginOf.
 	Name string
 	// Signers sign each seal with Ed25519 keys, at least one.
 	Signers []sign.Signer

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,35 +11,33 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/store"
 )
 
-// Verdict says what the seals of a thread show.
-type Verdict string
-
-// The verdicts.
+// What the seals of a thread show.
 const (
 	// Unchanged means that the entries up to the last trusted seal are those that were sealed.
-	Unchanged Verdict = "unchanged"
+	Unchanged project.Verdict = "unchanged"
 	// Rewritten means that an entry that was sealed is another one now.
-	Rewritten Verdict = "rewritten"
+	Rewritten project.Verdict = "rewritten"
 	// CutOff means that the thread has fewer entries than were sealed.
-	CutOff Verdict = "cut_off"
+	CutOff project.Verdict = "cut_off"
 	// Forked means that trusted seals contradict each other, so the thread had two histories.
-	Forked Verdict = "forked"
+	Forked project.Verdict = "forked"
 	// Broken means that a seal is not what a trusted key has signed.
-	Broken Verdict = "broken"
+	Broken project.Verdict = "broken"
 	// Unsealed means that no trusted seal covers any entry.
-	Unsealed Verdict = "unsealed"
+	Unsealed project.Verdict = "unsealed"
 	// Erased means that the thread was deleted, and that its last seal is trusted.
-	Erased Verdict = "erased"
+	Erased project.Verdict = "erased"
 )
 
 // Row is the result of verifying a thread.
 type Row struct {
-	Tenant  string  `json:"tenant"`
-	Thread  string  `json:"thread_id"`
-	Verdict Verdict `json:"verdict"`
+	Tenant  string          `json:"tenant"`
+	Thread  string          `json:"thread_id"`
+	Verdict project.Verdict `json:"verdict"`
 	// Entries is the number of entries.
 	Entries int64 `json:"entries"`
 	// Seals is the number of seals that were compared, of the log and known ones.
@@ -67,14 +66,40 @@ type Known struct {
 	Entries iter.Seq2[*store.Entry, error]
 }
 
-// IsOf reports whether a signed checkpoint is one of a thread id, in any tenant.
-func IsOf(signed []byte, thread string) bool {
-	c, err := textOf(signed)
-	if err != nil {
-		return false
+// IsOf reports whether k is of a thread, as far as its first seal says that.
+func (k *Known) IsOf(key store.Key) bool {
+	for _, s := range k.Seals {
+		if c, err := textOf(s.Checkpoint); err == nil {
+			thread, tenant := c.IsOf(key)
+			return thread && tenant
+		}
 	}
-	same, _ := c.IsOf(store.Key{Thread: thread})
-	return same
+	return false
+}
+
+// ReadKnown reads a file with a checkpoint or a proof.
+func ReadKnown(from string, file []byte) (Known, error) {
+	k := Known{From: from}
+	if bytes.HasPrefix(file, []byte(proofHeader)) || bytes.HasPrefix(file, []byte("{")) {
+		p, err := DecodeProof(file)
+		if err != nil {
+			return k, err
+		}
+		k.Seals = []store.Seal{p.Seal}
+		k.Entries = func(yield func(*store.Entry, error) bool) {
+			for _, e := range p.Entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+		return k, nil
+	}
+	if _, err := textOf(file); err != nil {
+		return k, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
+	}
+	k.Seals = []store.Seal{{Checkpoint: file}}
+	return k, nil
 }
 
 // Verify computes the tree of a thread from its entries, and compares it with all seals that the
@@ -217,7 +242,7 @@ func (v *verification) compare(k Known) error {
 
 // differs records that the first difference is between two positions. Of several such places,
 // the first is kept, and of those that overlap the smallest.
-func (v *verification) differs(verdict Verdict, from, to int64) {
+func (v *verification) differs(verdict project.Verdict, from, to int64) {
 	r := &v.row
 	if r.DiffersFrom == nil {
 		r.Verdict, r.DiffersFrom, r.DiffersTo = verdict, &from, &to

@@ -29,6 +29,8 @@ type LogThreadRow struct {
 	Bytes int64 `json:"bytes"`
 	// Packed is the number of entries that are packed.
 	Packed int64 `json:"packed"`
+	// Sealed is the position up to which the thread is sealed, or 0.
+	Sealed int64 `json:"sealed"`
 	// CreatedAt is the time of the first append.
 	CreatedAt string `json:"created_at"`
 	// UpdatedAt is the time of the last append.
@@ -104,6 +106,12 @@ type LogStatRow struct {
 	PackedBytes int64 `json:"packed_bytes"`
 	// StoredBytes is the compressed size of that data.
 	StoredBytes int64 `json:"stored_bytes"`
+	// Seals is the number of seals of threads that are not deleted.
+	Seals int64 `json:"seals"`
+	// Sealed is the number of entries that they are about.
+	Sealed int64 `json:"sealed"`
+	// SealBytes is the size of the seals, and of the hashes that make further ones faster.
+	SealBytes int64 `json:"seal_bytes"`
 	// Size is the size of the log on disk.
 	Size int64 `json:"size"`
 }
@@ -125,7 +133,7 @@ type LogDeleteRow LogThreadRow
 
 func newThreadRow(t store.Thread) LogThreadRow {
 	return LogThreadRow{
-		t.Tenant, t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt), timetext.Optional(t.DeletedAt),
+		t.Tenant, t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, t.Sealed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt), timetext.Optional(t.DeletedAt),
 	}
 }
 
@@ -150,8 +158,8 @@ func (p *Printer) LogThread(t store.Thread, tenants bool) {
 	if !t.DeletedAt.IsZero() {
 		updated = cell{Text: "deleted " + seconds(t.DeletedAt), Colour: red}
 	}
-	row := []cell{{Text: shownID(t.Thread)}, number(t.Last), number(t.Runs), number(t.Bytes), updated}
-	head := heading("THREAD", "  ENTRIES", "     RUNS", "    BYTES", "UPDATED")
+	row := []cell{{Text: shownID(t.Thread)}, number(t.Last), number(t.Runs), number(t.Bytes), number(t.Sealed), updated}
+	head := heading("THREAD", "  ENTRIES", "     RUNS", "    BYTES", "   SEALED", "UPDATED")
 	if tenants {
 		row, head = append([]cell{{Text: shownID(t.Tenant)}}, row...), append(heading("TENANT"), head...)
 	}
@@ -209,7 +217,7 @@ func (p *Printer) LogEntry(e *store.Entry) {
 // LogStat prints the size of a log.
 func (p *Printer) LogStat(address string, s store.Stat) {
 	if p.format == JSON {
-		p.json(LogStatRow{address, s.Threads, s.Deleted, s.Runs, s.Entries, s.Bytes, s.Packed, s.PackedBytes, s.StoredBytes, s.Size})
+		p.json(LogStatRow{address, s.Threads, s.Deleted, s.Runs, s.Entries, s.Bytes, s.Packed, s.PackedBytes, s.StoredBytes, s.Seals, s.Sealed, s.SealBytes, s.Size})
 		return
 	}
 	p.Line("%s", address)
@@ -221,6 +229,11 @@ func (p *Printer) LogStat(address string, s store.Stat) {
 	p.Line("  runs      \t%s", humanize.Grouped(s.Runs))
 	p.Line("  entries   \t%s, %s", humanize.Grouped(s.Entries), humanize.Bytes(s.Bytes))
 	p.Line("  packed    \t%s", packed(s.Packed, s.PackedBytes, s.StoredBytes))
+	sealed := humanize.Grouped(s.Sealed)
+	if s.Seals > 0 {
+		sealed += ", by " + Counted(s.Seals, "seal", "seals") + " of " + humanize.Bytes(s.SealBytes)
+	}
+	p.Line("  sealed    \t%s", sealed)
 	p.Line("  size      \t%s", humanize.Bytes(s.Size))
 }
 
@@ -259,6 +272,9 @@ func (p *Printer) LogDeleted(t store.Thread, before bool) {
 	}
 	p.Line("  deleted   \t%s", when)
 	p.Line("  erased    \t%s, %s, %s", Counted(t.Last, "entry", "entries"), Counted(t.Runs, "run", "runs"), humanize.Bytes(t.Bytes))
+	if t.Sealed > 0 {
+		p.Line("  seal      \tthe last one remains: it has digests of the ids and of what was deleted")
+	}
 	p.Line("  remains   \tthe ids of tenant and thread, these numbers and the times, so that nothing can be appended to the thread")
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // ErrOutput marks errors while writing results.
@@ -159,7 +160,7 @@ type (
 func (p *Printer) verdict(v project.Verdict) painted {
 	colour := red
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, prune.Removed:
+	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, prune.Removed, seal.Unchanged, seal.Erased:
 		colour = green
 	case project.Unverifiable, scenario.Skipped, prune.Removable, prune.Kept:
 		colour = yellow

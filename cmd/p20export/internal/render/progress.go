@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render/text"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/store"
 )
 
 // progressDelay is how long work runs before its progress is shown.
@@ -148,18 +149,31 @@ func NewExportProgress(w, out io.Writer, file string, entries int64) (*Progress,
 	if file == "-" {
 		name = "writing standard output"
 	}
-	var written atomic.Int64
-	p := &Progress{w: w, started: time.Now()}
-	p.position = func() (int64, int64) { return 0, 0 }
-	p.text = func() string { // entries are many, so that a line is only made when it is shown
-		done := written.Load()
-		total := humanize.Grouped(max(done, entries))
-		return fmt.Sprintf("%s: %s of %s entries, %s", name, humanize.Grouped(done), total, time.Since(p.started).Round(time.Second))
-	}
+	p, progress := newEntryProgress(w, name, entries)
 	if file != "-" || !text.IsTerminal(out) {
 		p.start()
 	}
-	return p, written.Store
+	return p, progress
+}
+
+// NewVerifyProgress shows how many of the entries of a thread were read.
+func NewVerifyProgress(w io.Writer, t store.Thread) (*Progress, func(int64)) {
+	p, progress := newEntryProgress(w, "verifying "+finding.Escape(t.Thread), t.Last)
+	p.start()
+	return p, progress
+}
+
+// newEntryProgress returns a progress that is not shown yet.
+func newEntryProgress(w io.Writer, name string, entries int64) (*Progress, func(int64)) {
+	var read atomic.Int64
+	p := &Progress{w: w, started: time.Now()}
+	p.position = func() (int64, int64) { return 0, 0 }
+	p.text = func() string { // entries are many, so that a line is only made when it is shown
+		done := read.Load()
+		total := humanize.Grouped(max(done, entries))
+		return fmt.Sprintf("%s: %s of %s entries, %s", name, humanize.Grouped(done), total, time.Since(p.started).Round(time.Second))
+	}
+	return p, read.Store
 }
 
 // DiscoveryProgress shows how many scenarios have ended, and how much of the current

@@ -17,6 +17,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/tracediff"
 	"github.com/p20export/p20export/project/verify"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // Status is the exit status of a command that did its work. The highest of several
@@ -49,7 +50,7 @@ func (s Status) Err() error {
 func StatusOf(v project.Verdict) Status {
 	switch v {
 	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, scenario.Skipped,
-		prune.Removed, prune.Removable, prune.Kept:
+		prune.Removed, prune.Removable, prune.Kept, seal.Unchanged, seal.Erased:
 		return Done
 	case project.Failed, project.Unverifiable, project.Verdict(recovery.Unrecoverable):
 		return Failed
@@ -66,7 +67,7 @@ func Verdicts() []project.Verdict {
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
 		verify.Whole, verify.Unexplained, verify.Broken, verify.Unsigned, difference.Equal, project.Written,
 		prune.Removed, prune.Removable, prune.Kept, tracediff.Unmatched,
-	}, RecoveryVerdicts(), scenario.Verdicts()[:3])
+	}, RecoveryVerdicts(), scenario.Verdicts()[:3], slices.DeleteFunc(SealVerdicts(), func(v project.Verdict) bool { return v == verify.Broken }))
 }
 
 // Tally counts verdicts.
@@ -82,6 +83,15 @@ type Tally struct {
 
 // Add counts a verdict and its exit status.
 func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
+
+// AddSeal counts the result of sealing a thread.
+func (t *Tally) AddSeal(v project.Verdict) {
+	status := StatusOf(v)
+	if v == project.Skipped {
+		status = Done
+	}
+	t.add(v, status)
+}
 
 // AddLint counts the verdict on a capture. Its exit status depends on whether the capture
 // passed.
