@@ -219,7 +219,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		TokenMissing:       {Error, "a required time-stamp of a trusted authority is missing", ""},
 		TokenRefused:       {Error, "an authority did not give a time-stamp", "RFC 3161"},
 
-		SealMalformed:     {Error, "a seal is not a checkpoint that p20export wrote", "C2SP tlog-checkpoint"},
+		SealMalformed:     {Error, "a seal is not a checkpoint of a thread", "C2SP tlog-checkpoint"},
 		SealBroken:        {Error, "a seal names a trusted key, but that key does not verify it", "C2SP signed-note"},
 		SealUntrusted:     {Warning, "a seal is not signed by a trusted key, and counts for nothing", ""},
 		SealOfAnother:     {Error, "a seal is of another thread", ""},
@@ -230,7 +230,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ThreadForked:      {Error, "seals by trusted keys contradict each other: a thread has had two histories", "RFC 6962 §2.1.2"},
 		WitnessRefused:    {Error, "a witness did not cosign a seal", "C2SP tlog-witness"},
 		WitnessMissing:    {Error, "fewer witnesses have cosigned the last seal than are required", "C2SP tlog-cosignature"},
-		ProofMalformed:    {Error, "a file is not a proof that p20export wrote", "C2SP tlog-proof"},
+		ProofMalformed:    {Error, "a file is not a proof of an entry or a run", "C2SP tlog-proof"},
 		ProofBroken:       {Error, "a proof does not lead from its entries to the root of its checkpoint", "RFC 6962 §2.1.1"},
 
 		ArchiveMalformed:     {Error, "the archive is not a tar archive, is truncated or damaged, or has data after its end", "POSIX pax"},

@@ -111,12 +111,12 @@ func newLogCheckProof() *cobra.Command {
 		Use:   "check-proof FILE... --trust PATH",
 		Short: "Check proofs that entries are those that were sealed",
 		Long: `Check files that p20export log prove wrote: that the entries in them lead to the
-root of the seal, and that a trusted key has signed it. No log and no network are
-used. It shows that these entries were at these positions of a thread when the
-seal was made; not that they are true, nor what else the thread had.
+root of the seal, and that a trusted key has signed it. No log and no network
+are used. It shows that these entries were at these positions of a thread when
+the seal was made; not that they are true, nor what else the thread had.
 
-The seal has digests of the ids of thread and tenant. With --thread, they must be
-those of that thread.
+The seal has digests of the ids of thread and tenant. With --thread, they must
+be those of that thread.
 ` + exitHelp("every proof is verified", "a proof is not", "a file could not be read"),
 		Example: `  p20export log check-proof entry.tlog-proof --trust seals.pub.pem
   p20export log check-proof run.json --trust seals.pub.pem --thread THREAD \

@@ -22,9 +22,9 @@ func newLogVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify THREAD... | verify --all",
 		Short: "Check that threads were not changed since they were sealed",
-		Long: `Compute the Merkle tree of each thread from its entries, and compare it with every
-seal that the log has and with those that you have from elsewhere (--against): a
-checkpoint, a proof, or an export, which has the entries too.
+		Long: `Compute the Merkle tree of each thread from its entries, and compare it with
+every seal that the log has, and with those that you have from elsewhere
+(--against): a checkpoint, a proof, or an export, which has the entries too.
 
   unchanged  the entries up to the last seal are those that were sealed
   rewritten  an entry that was sealed is another one now
@@ -95,7 +95,7 @@ func readKnown(cmd *cobra.Command, paths []string) ([]*knownFile, error) {
 		}
 		k, err := seal.ReadKnown(finding.Escape(path), data)
 		if err != nil {
-			return nil, inputError(fmt.Errorf("--against %s: %w", finding.Quote(path), err))
+			return nil, fmt.Errorf("--against %s: %w", finding.Quote(path), inputError(err))
 		}
 		all = append(all, &knownFile{Known: k, path: path})
 	}
@@ -119,11 +119,13 @@ func (v *logVerification) run(ids []string) error {
 		key := v.key(id)
 		// A file that is of another thread or tenant is a finding, if only one thread is named.
 		known := v.of(key, len(ids) == 1)
-		t, err := v.thread(ctx, v.log, id)
-		if err != nil && (len(known) == 0 || !errors.Is(err, store.ErrNoThread)) {
-			return err
+		t := store.Thread{Key: key}
+		if len(v.of(key, false)) == 0 { // otherwise it is a finding that it does not exist
+			var err error
+			if t, err = v.thread(ctx, v.log, id); err != nil {
+				return err
+			}
 		}
-		t.Key = key
 		if err := v.verify(t, known); err != nil {
 			return err
 		}

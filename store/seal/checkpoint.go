@@ -84,7 +84,7 @@ func parseCheckpoint(text string) (*Checkpoint, error) {
 		c.Thread, err = digest.Parse(strings.TrimPrefix(lines[4], "thread "))
 	}
 	if err != nil || c.String() != text {
-		return nil, errors.New("the lines of the checkpoint are not in the form that p20export writes")
+		return nil, errors.New("the lines of the checkpoint are not in their only form")
 	}
 	return c, nil
 }

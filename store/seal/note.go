@@ -150,7 +150,7 @@ func verifierOf(origin string, key *sign.PublicKey) (note.Verifier, error) {
 }
 
 // ErrKeyType means that a key cannot sign checkpoints.
-var ErrKeyType = errors.New("seals are signed with Ed25519 keys, which p20export keygen makes by default")
+var ErrKeyType = errors.New("seals are signed with Ed25519 keys")
 
 // VerifierKey returns the key that verifies the seals of a thread in the form that witnesses
 // and other programs use: NAME+HASH+BASE64.

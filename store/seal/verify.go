@@ -48,11 +48,12 @@ type Row struct {
 	Since *string `json:"since"`
 	// Signature is what is known of its signatures. It is null if Position is 0.
 	Signature *Signature `json:"signature"`
-	// DiffersFrom and DiffersTo are the positions between which the first difference is.
-	// They are equal if it was found in an earlier copy of the entries, and null if there
-	// is none.
-	DiffersFrom *int64            `json:"differs_from"`
-	DiffersTo   *int64            `json:"differs_to"`
+	// DiffersFrom is the position from which on the first difference is, or null if there is
+	// none.
+	DiffersFrom *int64 `json:"differs_from"`
+	// DiffersTo is the position up to which it is. It equals DiffersFrom if the difference
+	// was found in an earlier copy of the entries.
+	DiffersTo *int64            `json:"differs_to"`
 	Findings    []finding.Finding `json:"findings"`
 }
 
@@ -143,12 +144,12 @@ func (v *verification) run(known []Known) error {
 		if err != nil {
 			return err
 		}
-		v.open(s, fmt.Sprintf("seal %d of the log", s.Size))
+		v.open(s, fmt.Sprintf("seal %d of the log", s.Size), false)
 	}
 	v.own = len(v.seals)
 	for _, k := range known {
 		for i := range k.Seals {
-			v.open(&k.Seals[i], "the seal of "+k.From)
+			v.open(&k.Seals[i], "the seal of "+k.From, true)
 		}
 	}
 	v.row.Entries = t.Last
@@ -167,8 +168,9 @@ func (v *verification) run(known []Known) error {
 	return v.ctx.Err()
 }
 
-// open judges a seal. Those that are malformed or of another thread are findings.
-func (v *verification) open(s *store.Seal, from string) {
+// open judges a seal of the log, or one that is known from elsewhere. Those that are malformed
+// or of another thread are findings.
+func (v *verification) open(s *store.Seal, from string, known bool) {
 	v.row.Seals++
 	o := v.policy.open(v.ctx, s, from)
 	if o.Checkpoint != nil {
@@ -180,7 +182,12 @@ func (v *verification) open(s *store.Seal, from string) {
 			o.found = append(o.found, finding.New(finding.SealOfOtherTenant, "%s is of this thread id in another tenant", from))
 		}
 	}
-	v.row.Findings = append(v.row.Findings, o.found...)
+	for _, f := range o.found {
+		if known && f.Code == finding.SealUntrusted {
+			f = f.WithSeverity(finding.Error) // the verifier relies on it
+		}
+		v.row.Findings = append(v.row.Findings, f)
+	}
 	if o.Checkpoint != nil {
 		v.seals = append(v.seals, o)
 	}

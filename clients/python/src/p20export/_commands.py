@@ -73,10 +73,13 @@ __all__ = [
     "LogExportRow",
     "LogImportRow",
     "LogPackRow",
+    "LogProofRow",
     "LogRestoreRow",
     "LogRunRow",
+    "LogSealRow",
     "LogStatRow",
     "LogThreadRow",
+    "LogVerifyRow",
     "MessagesRow",
     "OutputRow",
     "ProjectPart",
@@ -92,6 +95,8 @@ __all__ = [
     "ScenarioOutcomes",
     "ScenarioRow",
     "SchemaRow",
+    "SealCosigner",
+    "SealSignature",
     "SignSignatory",
     "SignSignature",
     "SignedRow",
@@ -121,14 +126,18 @@ __all__ = [
     "lineage",
     "lint",
     "log_cat",
+    "log_check-proof",
     "log_delete",
     "log_export",
     "log_import",
     "log_pack",
+    "log_prove",
     "log_restore",
     "log_runs",
+    "log_seal",
     "log_stat",
     "log_threads",
+    "log_verify",
     "prune",
     "recover",
     "report",
@@ -140,7 +149,7 @@ __all__ = [
     "version",
 ]
 
-Verdict = Literal["frozen", "refused", "accepted", "malformed", "verified", "differs", "unverifiable", "error", "whole", "unexplained", "broken", "unsigned", "equal", "written", "removed", "removable", "kept", "unmatched", "recovered", "set-aside", "cleaned", "recoverable", "in-use", "unrecoverable", "captured", "skipped", "unexpected"]
+Verdict = Literal["frozen", "refused", "accepted", "malformed", "verified", "differs", "unverifiable", "error", "whole", "unexplained", "broken", "unsigned", "equal", "written", "removed", "removable", "kept", "unmatched", "recovered", "set-aside", "cleaned", "recoverable", "in-use", "unrecoverable", "captured", "skipped", "unexpected", "unchanged", "erased", "rewritten", "cut_off", "forked", "unsealed"]
 End = Literal["eof", "cancelled", "error", "limit", "storage"]
 Framing = Literal["sse", "ndjson", "json", "opaque"]
 Severity = Literal["error", "warning", "info"]
@@ -159,6 +168,9 @@ PrunedRowVerdict = Literal["removed", "removable", "kept", "error"]
 Form = Literal["capture", "log"]
 LogRunRowEnd = Literal["open", "finished", "interrupted", "cancelled", "failed", "cut"]
 Kind = Literal["event", "input", "closing", "end"]
+LogSealRowVerdict = Literal["written", "skipped", "refused"]
+LogVerifyRowVerdict = Literal["unchanged", "erased", "rewritten", "cut_off", "forked", "broken", "unsealed"]
+LogProofRowVerdict = Literal["written", "verified", "refused"]
 Edge = Literal["root", "named", "implied"]
 
 
@@ -1019,6 +1031,7 @@ class LogThreadRow(Row, row="log_thread"):
     runs: int
     bytes: int
     packed: int
+    sealed: int
     created_at: str
     updated_at: str
     deleted_at: str | None
@@ -1090,6 +1103,9 @@ class LogStatRow(Row, row="log_stat"):
     packed: int
     packed_bytes: int
     stored_bytes: int
+    seals: int
+    sealed: int
+    seal_bytes: int
     size: int
 
 
@@ -1104,6 +1120,71 @@ class LogPackRow(Row, row="log_pack"):
     stored_bytes: int
 
 
+class LogSealRow(Row, row="log_seal", findings=Finding):
+    """log seal: one thread."""
+
+    type: Literal["log_seal"]
+    tenant: str
+    thread_id: str
+    verdict: LogSealRowVerdict
+    size: int | None
+    sealed_at: str | None
+    checkpoint: str | None
+    cosigners: list[str]
+    not_later_than: str | None
+    findings: list[Finding]
+
+
+class SealCosigner(Row):
+    """Cosigner is a witness that has cosigned a seal."""
+
+    name: str
+    at: str
+
+
+class SealSignature(Row, signer=SignSignatory, cosigners=SealCosigner):
+    """Signature is what is known of the signatures of a seal."""
+
+    signer: SignSignatory | None
+    cosigners: list[SealCosigner]
+    not_later_than: str | None
+    authority: str | None
+
+
+class LogVerifyRow(Row, row="log_verify", signature=SealSignature, findings=Finding):
+    """log verify: one thread, or a file of --against whose thread the log does not have."""
+
+    type: Literal["log_verify"]
+    tenant: str
+    thread_id: str
+    verdict: LogVerifyRowVerdict
+    entries: int
+    seals: int
+    position: int
+    since: str | None
+    signature: SealSignature | None
+    differs_from: int | None
+    differs_to: int | None
+    findings: list[Finding]
+
+
+class LogProofRow(Row, row="log_proof", signature=SealSignature, findings=Finding):
+    """log prove and log check-proof: one proof."""
+
+    type: Literal["log_proof"]
+    file: str
+    verdict: LogProofRowVerdict
+    first: int | None
+    last: int | None
+    entries: int
+    size: int | None
+    sealed_at: str | None
+    thread_digest: str | None
+    tenant_digest: str | None
+    signature: SealSignature | None
+    findings: list[Finding]
+
+
 class LogDeleteRow(Row, row="log_delete"):
     """log delete: one thread."""
 
@@ -1114,6 +1195,7 @@ class LogDeleteRow(Row, row="log_delete"):
     runs: int
     bytes: int
     packed: int
+    sealed: int
     created_at: str
     updated_at: str
     deleted_at: str | None
@@ -1714,6 +1796,31 @@ def log_cat(
     return call("log cat", locals())
 
 
+def log_check-proof(
+    *args: StrPath,
+    at: str | None = None,
+    print: bool = False,
+    require_witnesses: int | None = None,
+    tenant: str | None = None,
+    thread: str | None = None,
+    trust: str | Sequence[str] = (),
+    witness_key: str | Sequence[str] = (),
+) -> list[LogProofRow]:
+    """Check proofs that entries are those that were sealed.
+
+    p20export log check-proof FILE... --trust PATH [flags]
+
+    at: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
+    print: print the data of the entries that are verified, a line each, and the results to standard error
+    require_witnesses: fail unless N of the witnesses have cosigned the last seal
+    tenant: with --thread: NAME of its tenant (default: the tenant without a name)
+    thread: fail unless the proof is of the thread with this ID
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
+    witness_key: cosignatures of the witness with this KEY count: NAME+HASH+BASE64 (repeatable)
+    """
+    return call("log check-proof", locals())
+
+
 def log_delete(
     *args: StrPath,
     password_file: StrPath | None = None,
@@ -1799,6 +1906,29 @@ def log_pack(
     return call("log pack", locals())
 
 
+def log_prove(
+    *args: StrPath,
+    at: int | None = None,
+    output: StrPath | None = None,
+    password_file: StrPath | None = None,
+    run: str | None = None,
+    store: str | None = None,
+    tenant: str | None = None,
+) -> list[LogProofRow]:
+    """Write a proof that a sealed thread has an entry or a run.
+
+    p20export log prove THREAD (--at POSITION | --run ID) -o FILE [flags]
+
+    at: prove the entry at this POSITION
+    output: new FILE for the proof, or - for standard output (required)
+    password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
+    run: prove the run with this ID, or that begins at a position, as in '#17'
+    store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
+    tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
+    """
+    return call("log prove", locals())
+
+
 def log_restore(
     *args: StrPath,
     at: int | None = None,
@@ -1857,6 +1987,46 @@ def log_runs(
     return call("log runs", locals())
 
 
+def log_seal(
+    *args: StrPath,
+    all: bool = False,
+    all_tenants: bool = False,
+    key: StrPath | Sequence[StrPath] = (),
+    origin: str | None = None,
+    output: StrPath | None = None,
+    passphrase_fd: int | None = None,
+    passphrase_file: StrPath | None = None,
+    password_file: StrPath | None = None,
+    signer: str | Sequence[str] = (),
+    store: str | None = None,
+    tenant: str | None = None,
+    timestamp: str | None = None,
+    witness: str | Sequence[str] = (),
+    witness_key: str | Sequence[str] = (),
+) -> list[LogSealRow]:
+    """Sign what threads have now, so that later changes can be detected.
+
+    p20export log seal THREAD... [flags]
+    p20export log seal --all [flags]
+
+    all: seal all threads of the tenant
+    all_tenants: with --all: threads of all tenants
+    key: FILE of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)
+    origin: NAME of the log, which begins the origin of each seal, such as agents.example/log
+    output: also write the seal of the only THREAD to FILE
+    passphrase_fd: read the passphrase from the open file descriptor N
+    passphrase_file: FILE whose first line is the passphrase of the encrypted keys
+    password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
+    signer: sign with the key of a program, which a shell starts with COMMAND (repeatable)
+    store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
+    tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
+    timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
+    witness: ask the witness at URL to cosign each seal (repeatable)
+    witness_key: cosignatures of the witness with this KEY count: NAME+HASH+BASE64 (repeatable)
+    """
+    return call("log seal", locals())
+
+
 def log_stat(
     *,
     password_file: StrPath | None = None,
@@ -1895,6 +2065,38 @@ def log_threads(
     until: only threads that were last appended to before TIME
     """
     return call("log threads", locals())
+
+
+def log_verify(
+    *args: StrPath,
+    against: StrPath | Sequence[StrPath] = (),
+    all: bool = False,
+    all_tenants: bool = False,
+    at: str | None = None,
+    password_file: StrPath | None = None,
+    require_witnesses: int | None = None,
+    store: str | None = None,
+    tenant: str | None = None,
+    trust: str | Sequence[str] = (),
+    witness_key: str | Sequence[str] = (),
+) -> list[LogVerifyRow]:
+    """Check that threads were not changed since they were sealed.
+
+    p20export log verify THREAD... [flags]
+    p20export log verify --all [flags]
+
+    against: compare with the checkpoint, proof or export in FILE (repeatable)
+    all: verify all threads of the tenant, also deleted ones
+    all_tenants: with --all: threads of all tenants
+    at: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
+    password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
+    require_witnesses: fail unless N of the witnesses have cosigned the last seal
+    store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
+    tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
+    witness_key: cosignatures of the witness with this KEY count: NAME+HASH+BASE64 (repeatable)
+    """
+    return call("log verify", locals())
 
 
 def prune(

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/project/tracediff"
 	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/project/verify"
+	"github.com/p20export/p20export/store/seal"
 	"github.com/p20export/p20export/store/transfer"
 )
 
@@ -72,6 +73,9 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"log_restore", "log restore: one conversation.", reflect.TypeFor[LogRestoreRow]()},
 		{"log_stat", "log stat: the size of the log.", reflect.TypeFor[LogStatRow]()},
 		{"log_pack", "log pack: one thread that had something to pack.", reflect.TypeFor[LogPackRow]()},
+		{"log_seal", "log seal: one thread.", reflect.TypeFor[LogSealRow]()},
+		{"log_verify", "log verify: one thread, or a file of --against whose thread the log does not have.", reflect.TypeFor[seal.Row]()},
+		{"log_proof", "log prove and log check-proof: one proof.", reflect.TypeFor[LogProofRow]()},
 		{"log_delete", "log delete: one thread.", reflect.TypeFor[LogDeleteRow]()},
 		{"lineage", "lineage: one thread, or a capture that has no run or could not be read.", reflect.TypeFor[LineageRow]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},

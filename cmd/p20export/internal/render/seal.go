@@ -84,10 +84,12 @@ func (p *Printer) LogVerified(row seal.Row) {
 	switch {
 	case row.Verdict == seal.Erased:
 		p.Line("  sealed    \t%s existed at %s, and were deleted", Counted(row.Position, "entry", "entries"), *row.Since)
+	case row.Position > 0 && row.Verdict != seal.Unchanged:
+		p.Line("  matches   \tthe seal of %s that was made at %s", Counted(row.Position, "entry", "entries"), *row.Since)
 	case row.Position > 0:
 		p.Line("  sealed    \tunchanged since %s up to position %s of %s", *row.Since, humanize.Grouped(row.Position), humanize.Grouped(row.Entries))
 	default:
-		p.Line("  sealed    \tnothing of %s", Counted(row.Entries, "entry", "entries"))
+		p.Line("  matches   \tno seal; there are %s", Counted(row.Entries, "entry", "entries"))
 	}
 	if row.DiffersFrom != nil {
 		p.Line("  differs   \t%s", differing(*row.DiffersFrom, *row.DiffersTo))

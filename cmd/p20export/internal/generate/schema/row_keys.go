@@ -53,6 +53,7 @@ var rowKeys = map[string]string{
 	"log_delete/deleted_at":   "The time at which the thread was deleted.",
 	"log_delete/entries":      "The number of entries that were deleted.",
 	"log_delete/packed":       "The number of them that were packed.",
+	"log_delete/sealed":       "The position up to which it was sealed, or 0.",
 	"differences":             "The differences, message by message and key by key.",
 	"digest":                  "SHA-256 of the file's bytes.",
 	"emitted":                 "The number of messages in the emitted snapshot, or the index of this message in it, counted from 0.",

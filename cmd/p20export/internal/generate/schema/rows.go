@@ -85,6 +85,7 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 	for name, values := range map[string][]project.Verdict{
 		"scenario": scenario.Verdicts(), "scenario_outcome": {project.Frozen, project.Refused}, "analysis_projection": {project.Frozen, project.Refused},
 		"recovery": append(render.RecoveryVerdicts(), project.Failed), "pruned": {prune.Removed, prune.Removable, prune.Kept, project.Failed},
+		"log_seal": {project.Written, project.Skipped, project.Refused}, "log_verify": render.SealVerdicts(), "log_proof": {project.Written, project.Verified, project.Refused},
 	} {
 		if verdict, ok := s.Definitions[name].Properties.Get("verdict"); ok {
 			verdict.Enum = enum(values...).Enum
