@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/sign"
@@ -84,8 +83,8 @@ func (fl *witnessFlags) add(cmd *cobra.Command) {
 }
 
 // read returns the keys.
-func (fl *witnessFlags) read() ([]note.Verifier, error) {
-	var all []note.Verifier
+func (fl *witnessFlags) read() ([]seal.WitnessKey, error) {
+	var all []seal.WitnessKey
 	for i, key := range fl.witnessKeys {
 		v, err := seal.ParseWitness(key)
 		if err != nil {

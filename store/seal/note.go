@@ -23,16 +23,19 @@ type Policy struct {
 	Trust *sign.Trust
 	// Witnesses have the keys of the witnesses whose cosignatures count, and Quorum is the
 	// number of them that must have cosigned a thread's last seal.
-	Witnesses []note.Verifier
+	Witnesses []WitnessKey
 	Quorum    int
 	// At is the time for which keys are judged if there is no token. The default is the
 	// time of the verification.
 	At time.Time
 }
 
-// ParseWitness returns the verifier of a key of a witness in the form NAME+HASH+BASE64
-// (C2SP signed-note, the format of verifier keys).
-func ParseWitness(key string) (note.Verifier, error) {
+// WitnessKey verifies the cosignatures of a witness.
+type WitnessKey = note.Verifier
+
+// ParseWitness returns the key of a witness in the form NAME+HASH+BASE64 (C2SP signed-note, the
+// format of verifier keys).
+func ParseWitness(key string) (WitnessKey, error) {
 	v, err := cosignature.NewVerifierForCosignatureV1(key)
 	if err != nil {
 		return nil, errors.New("it is not the key of a witness, NAME+HASH+BASE64")

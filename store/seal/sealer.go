@@ -25,7 +25,7 @@ type Settings struct {
 	// Witnesses are the http or https URLs of the witnesses that must cosign each seal,
 	// without add-checkpoint, and WitnessKeys the keys of which one must verify its answer.
 	Witnesses   []string
-	WitnessKeys []note.Verifier
+	WitnessKeys []WitnessKey
 }
 
 // Check returns an error if nothing can be sealed with the settings.
