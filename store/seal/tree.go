@@ -126,23 +126,17 @@ func (t *tree) fill(ctx context.Context, size int64) error {
 		return nil
 	}
 	var leaf []byte
-	block := factory().NewEmptyRange(0)
+	block := make([]Hash, 0, store.BlockEntries)
 	for e, err := range t.log.Read(ctx, t.key, int64(len(t.blocks))/store.BlockHashBytes*store.BlockEntries) {
 		if err != nil {
 			return err
 		}
 		leaf = AppendLeaf(leaf[:0], e)
-		if err := block.Append(hashLeaf(leaf), nil); err != nil {
-			return err
-		}
-		if block.End() < store.BlockEntries {
+		if block = append(block, tlog.RecordHash(leaf)); len(block) < store.BlockEntries {
 			continue
 		}
-		hash, err := rootOf(block)
-		if err != nil {
-			return err
-		}
-		block = factory().NewEmptyRange(0)
+		hash := rootOfBlock(block)
+		block = block[:0]
 		if t.blocks = append(t.blocks, hash[:]...); int64(len(t.blocks)) >= n {
 			return nil
 		}

@@ -54,7 +54,7 @@ type Row struct {
 	// DiffersTo is the position up to which it is. It equals DiffersFrom if the difference
 	// was found in an earlier copy of the entries.
 	DiffersTo *int64            `json:"differs_to"`
-	Findings    []finding.Finding `json:"findings"`
+	Findings  []finding.Finding `json:"findings"`
 }
 
 // Known is what a verifier knows of a thread from elsewhere.
