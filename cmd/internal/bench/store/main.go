@@ -26,13 +26,14 @@ import (
 
 // settings are the options of a measurement.
 type settings struct {
-	dir, doc, runner, postgres   string
-	load                         string // of the machine, before the first measurement
-	logs                         []string
-	rounds                       int
-	fill, replay, runs, followed int
-	large                        int64
-	duration                     time.Duration
+	dir, doc, runner, postgres string
+	load                       string // of the machine, before the first measurement
+	logs                       []string
+	rounds                     int
+	fill, replay, sealed       int
+	runs, followed             int
+	large                      int64
+	duration                   time.Duration
 }
 
 // roles are the other processes of a measurement.
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string) error {
 	flags.DurationVar(&s.duration, "duration", 3*time.Second, "how long one measurement of appends takes")
 	flags.IntVar(&s.fill, "fill", 10_000_000, "the number of events of a large log")
 	flags.IntVar(&s.replay, "replay", 1_000_000, "the number of events of a thread that is read")
+	flags.IntVar(&s.sealed, "sealed", 1_000_000, "the number of events of a thread that is sealed and verified")
 	flags.IntVar(&s.runs, "runs", 1000, "the number of runs of a thread that is restored")
 	flags.IntVar(&s.followed, "followed", 2000, "the number of events that another process follows")
 	large := flags.String("large", "1G", "the size of the capture that is imported and exported")
@@ -63,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || min(s.rounds, s.fill/fillThreads, s.replay/runEvents, s.runs, s.followed) < 1 || s.duration <= 0 {
+	if flags.NArg() > 0 || min(s.rounds, s.fill/fillThreads, s.replay/runEvents, s.sealed/(runEvents+1), s.runs, s.followed) < 1 || s.duration <= 0 {
 		return fmt.Errorf("give options only, positive numbers, at least %d events of a large log, and at least %d of a thread", fillThreads, runEvents)
 	}
 	var err error
@@ -95,6 +97,7 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 	"append":  appends,
 	"growth":  growth,
 	"replay":  replay,
+	"seal":    seals,
 	"tail":    tail,
 	"restore": restores,
 	"size":    sizes,
@@ -105,7 +108,7 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 
 // tableNames lists the tables in the order in which they are measured.
 func tableNames() []string {
-	return []string{"append", "growth", "replay", "tail", "restore", "size", "streams", "runner", "machine"}
+	return []string{"append", "growth", "replay", "seal", "tail", "restore", "size", "streams", "runner", "machine"}
 }
 
 // progress reports on standard error what was measured.

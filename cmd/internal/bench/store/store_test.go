@@ -41,7 +41,7 @@ func TestTables(t *testing.T) {
 	t.Parallel()
 	s := settings{
 		dir: t.TempDir(), rounds: 2, duration: time.Millisecond,
-		fill: 2000, replay: 2 * (runEvents + 1), runs: 20, followed: 20, large: 1 << 20,
+		fill: 2000, replay: 2 * (runEvents + 1), sealed: 3 * (runEvents + 1), runs: 20, followed: 20, large: 1 << 20,
 	}
 	for _, c := range []struct {
 		name string
@@ -51,6 +51,7 @@ func TestTables(t *testing.T) {
 		{"append", []string{logs.Memory, logs.SQLite}, 2 * 2 * 3},
 		{"growth", []string{logs.Memory}, 2},
 		{"replay", []string{logs.Memory}, 1},
+		{"seal", []string{logs.Memory}, 1},
 		{"tail", []string{logs.Memory, logs.SQLite}, 2},
 		{"restore", []string{logs.Memory, logs.SQLite}, 3 * 2},
 		{"size", []string{logs.Memory}, 4},
