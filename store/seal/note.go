@@ -67,6 +67,7 @@ type opened struct {
 	*Checkpoint
 	Signature
 	from  string // where it is from, for findings
+	known bool   // from elsewhere than the log
 	found []finding.Finding
 }
 

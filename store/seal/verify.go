@@ -127,7 +127,10 @@ type verification struct {
 	seals  []*opened // that are of the thread
 	own    int       // the number of those that the log has
 	roots  map[int64]Hash
-	row    Row
+	// same is the position up to which the entries are those of earlier copies, and differs the
+	// first that is not, or 0.
+	same, differs int64
+	row           Row
 }
 
 func (v *verification) add(code finding.Code, format string, args ...any) {
@@ -151,6 +154,9 @@ func (v *verification) run(known []Known) error {
 		for i := range k.Seals {
 			v.open(&k.Seals[i], "the seal of "+k.From, true)
 		}
+	}
+	for _, s := range v.seals[v.own:] {
+		s.known = true
 	}
 	v.row.Entries = t.Last
 	if !t.DeletedAt.IsZero() {
@@ -232,52 +238,54 @@ func (v *verification) compare(k Known) error {
 				return err
 			}
 			if !more {
-				v.differs(CutOff, position+1, position+1)
+				v.differ(position + 1)
 				v.add(finding.ThreadCutOff, "%s has the entry %d, and the thread ends with %d", k.From, want.Position, position)
 				return nil
 			}
 			e, position = found, found.Position
 		}
 		if string(AppendLeaf(nil, e)) != string(AppendLeaf(nil, want)) {
-			v.differs(Rewritten, position, position)
+			v.differ(position)
 			v.add(finding.ThreadRewritten, "entry %d is not that of %s", position, k.From)
 			return nil
+		}
+		if position == v.same+1 {
+			v.same = position
 		}
 	}
 	return nil
 }
 
-// differs records that the first difference is between two positions. Of several such places,
-// the first is kept, and of those that overlap the smallest.
-func (v *verification) differs(verdict project.Verdict, from, to int64) {
-	r := &v.row
-	if r.DiffersFrom == nil {
-		r.Verdict, r.DiffersFrom, r.DiffersTo = verdict, &from, &to
-		return
+// differ records that an earlier copy has another entry at a position.
+func (v *verification) differ(position int64) {
+	if v.differs == 0 || position < v.differs {
+		v.differs = position
 	}
-	if to < *r.DiffersFrom || from >= *r.DiffersFrom && to <= *r.DiffersTo {
-		r.DiffersFrom, r.DiffersTo = &from, &to
-	}
-	if verdict == Forked || r.Verdict == CutOff {
-		r.Verdict = verdict
-	}
+}
+
+// matches reports whether a seal is trusted and the entries are those that were sealed.
+func (v *verification) matches(s *opened) bool {
+	root, exists := v.roots[s.Checkpoint.Size]
+	return s.trusted() && exists && root == s.Root
 }
 
 // conclude compares the seals with the tree.
 func (v *verification) conclude() {
 	r := &v.row
 	slices.SortStableFunc(v.seals, func(a, b *opened) int { return cmp.Compare(a.Checkpoint.Size, b.Checkpoint.Size) })
-	var matching, other *opened // the last one that matches, and the first one that does not
+	var matching, known, own *opened // the last one that matches, and the first ones that do not
 	for _, s := range v.seals {
-		switch root, exists := v.roots[s.Checkpoint.Size]; {
+		switch {
 		case !s.trusted():
-		case exists && root == s.Root:
+		case v.matches(s):
 			matching = s
-		case other == nil:
-			other = s
+		case s.known:
+			known = cmp.Or(known, s)
+		default:
+			own = cmp.Or(own, s)
 		}
 	}
-	v.explain(matching, other)
+	v.explain(matching, known, own)
 	if matching != nil {
 		r.Position, r.Since, r.Signature = matching.Checkpoint.Size, new(artifact.FormatTime(matching.Time)), &matching.Signature
 	}
@@ -294,29 +302,56 @@ func (v *verification) conclude() {
 	}
 }
 
-// explain explains the first seal that does not match the entries.
-func (v *verification) explain(matching, other *opened) {
-	if other == nil {
+// explain explains the first difference, if there is one. known and own are the first seals that
+// do not match.
+func (v *verification) explain(matching, known, own *opened) {
+	from, to := v.locate(known, own)
+	if to == 0 {
 		return
 	}
-	size, from := other.Checkpoint.Size, int64(1)
-	for _, s := range v.seals {
-		if s.trusted() && s.Checkpoint.Size < size && v.roots[s.Checkpoint.Size] == s.Root {
-			from = max(from, s.Checkpoint.Size+1)
+	r, s := &v.row, cmp.Or(known, own)
+	r.DiffersFrom, r.DiffersTo = &from, &to
+	for _, other := range []*opened{known, own} {
+		if other != nil && matching != nil && matching.Checkpoint.Size >= other.Checkpoint.Size {
+			r.Verdict = Forked
+			v.add(finding.ThreadForked, "%s was made at %s of other entries than %s; the first difference is between the positions %d and %d", other.from, clock(other), matching.from, from, to)
+			return
 		}
 	}
-	at := other.Time.Format("2006-01-02T15:04:05Z")
-	switch {
-	case size > v.row.Entries:
-		v.differs(CutOff, v.row.Entries+1, v.row.Entries+1)
-		v.add(finding.ThreadCutOff, "%s was made at %s of %d entries, and the thread has %d", other.from, at, size, v.row.Entries)
-	case matching != nil && matching.Checkpoint.Size >= size:
-		v.differs(Forked, from, size)
-		v.add(finding.ThreadForked, "%s was made at %s of other entries than %s; the first difference is between the positions %d and %d", other.from, at, matching.from, from, size)
-	default:
-		v.differs(Rewritten, from, size)
-		v.add(finding.ThreadRewritten, "%s was made at %s of other entries; the first difference is between the positions %d and %d", other.from, at, from, size)
+	switch r.Verdict = Rewritten; {
+	case to > r.Entries:
+		r.Verdict = CutOff
+		if to != v.differs {
+			v.add(finding.ThreadCutOff, "%s was made at %s of %d entries, and the thread has %d", s.from, clock(s), s.Checkpoint.Size, r.Entries)
+		}
+	case to != v.differs:
+		v.add(finding.ThreadRewritten, "%s was made at %s of other entries; the first difference is between the positions %d and %d", s.from, clock(s), from, to)
 	}
+}
+
+func clock(s *opened) string { return s.Time.Format("2006-01-02T15:04:05Z") }
+
+// locate returns the positions between which the first difference is, or 0. Whoever holds the
+// key can add seals of other entries to the log. So if what the verifier knows shows a
+// difference, only that says where it is.
+func (v *verification) locate(known, own *opened) (from, to int64) {
+	to = v.differs
+	if known != nil && (to == 0 || known.Checkpoint.Size < to || v.row.Entries+1 < to) {
+		to = min(known.Checkpoint.Size, v.row.Entries+1)
+	}
+	all := to == 0
+	if all && own != nil {
+		to = min(own.Checkpoint.Size, v.row.Entries+1)
+	}
+	if v.same < to {
+		from = v.same
+	}
+	for _, s := range v.seals {
+		if s.Checkpoint.Size < to && (s.known || all) && v.matches(s) {
+			from = max(from, s.Checkpoint.Size)
+		}
+	}
+	return from + 1, to
 }
 
 // witnesses checks that enough witnesses have cosigned the last seal.
@@ -340,10 +375,10 @@ func (v *verification) erased() error {
 		switch {
 		case kept == nil || !s.trusted() || !kept.trusted():
 		case s.Checkpoint.Size > kept.Checkpoint.Size:
-			v.differs(CutOff, kept.Checkpoint.Size+1, s.Checkpoint.Size)
+			v.erasedAs(CutOff, kept.Checkpoint.Size+1)
 			v.add(finding.ThreadCutOff, "%s is of %d entries, and the last seal of the deleted thread of %d", s.from, s.Checkpoint.Size, kept.Checkpoint.Size)
 		case s.Checkpoint.Size == kept.Checkpoint.Size && s.Root != kept.Root:
-			v.differs(Forked, 1, s.Checkpoint.Size)
+			v.erasedAs(Forked, s.Checkpoint.Size)
 			v.add(finding.ThreadForked, "%s and %s are of other entries", s.from, kept.from)
 		}
 	}
@@ -363,4 +398,11 @@ func (v *verification) erased() error {
 		r.Verdict = Erased
 	}
 	return v.ctx.Err()
+}
+
+// erasedAs records that a deleted thread had other entries, at the latest from a position on.
+func (v *verification) erasedAs(verdict project.Verdict, to int64) {
+	if r := &v.row; r.Verdict != Forked {
+		r.Verdict, r.DiffersFrom, r.DiffersTo = verdict, new(int64(1)), &to
+	}
 }
