@@ -54,6 +54,18 @@ func OriginOf(name string, key store.Key) string {
 	return name + "/" + hex.EncodeToString(sum[:])
 }
 
+// checkOriginOf checks that an origin is one of OriginOf.
+func checkOriginOf(origin string) error {
+	i := strings.LastIndexByte(origin, '/')
+	if i < 0 {
+		return errors.New("it has no slash")
+	}
+	if _, err := digest.Parse("sha256:" + origin[i+1:]); err != nil {
+		return err
+	}
+	return CheckOrigin(origin[:i])
+}
+
 // String returns the text that is signed (C2SP tlog-checkpoint).
 func (c *Checkpoint) String() string {
 	return fmt.Sprintf("%s\n%d\n%s\ntenant %s\nthread %s\ntime %s\n",
@@ -82,6 +94,9 @@ func parseCheckpoint(text string) (*Checkpoint, error) {
 	c.Tenant, err = digest.Parse(strings.TrimPrefix(lines[3], "tenant "))
 	if err == nil {
 		c.Thread, err = digest.Parse(strings.TrimPrefix(lines[4], "thread "))
+	}
+	if err == nil {
+		err = checkOriginOf(c.Origin)
 	}
 	if err != nil || c.String() != text {
 		return nil, errors.New("the lines of the checkpoint are not in their only form")

@@ -1,7 +1,9 @@
 package seal
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,7 +90,7 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 			verifiers, keys[v.KeyHash()] = append(verifiers, v), &by
 		}
 	}
-	n, err := note.Open(s.Checkpoint, note.VerifierList(append(verifiers, p.Witnesses...)...))
+	n, err := openNote(s.Checkpoint, append(verifiers, p.Witnesses...)...)
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		n, err = unverified.Note, nil
 	}
@@ -138,6 +140,23 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 		add(finding.SealUntrusted, "no trusted key has signed it")
 	}
 	return o
+}
+
+// openNote is note.Open. It also refuses signatures whose Base64 has another form, so that no
+// byte of a checkpoint can be changed without an effect.
+func openNote(signed []byte, keys ...note.Verifier) (*note.Note, error) {
+	n, err := note.Open(signed, note.VerifierList(keys...))
+	if _, unverified := errors.AsType[*note.UnverifiedNoteError](err); err != nil && !unverified {
+		return nil, err
+	}
+	for line := range bytes.Lines(signed[bytes.LastIndex(signed, []byte("\n\n"))+1:]) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		encoded := line[bytes.LastIndexByte(line, ' ')+1:]
+		if _, strict := base64.StdEncoding.Strict().DecodeString(string(encoded)); strict != nil {
+			return nil, errors.New("a signature is not Base64")
+		}
+	}
+	return n, err
 }
 
 // verifierOf returns the verifier of a key for the trees of an origin.
@@ -192,7 +211,7 @@ func signText(ctx context.Context, origin, text string, signers []sign.Signer) (
 // appendSignatures appends the lines with signatures that a witness returned to a signed
 // checkpoint, as far as keys verify them. It returns the names of the keys.
 func appendSignatures(signed, lines []byte, keys []note.Verifier) ([]byte, []string, error) {
-	n, err := note.Open(slices.Concat(signed, lines), note.VerifierList(keys...))
+	n, err := openNote(slices.Concat(signed, lines), keys...)
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		return nil, nil, fmt.Errorf("its answer has no signature by a known key of a witness, but by %s", namesOf(unverified.Note.UnverifiedSigs[1:]))
 	}
@@ -203,7 +222,7 @@ func appendSignatures(signed, lines []byte, keys []note.Verifier) ([]byte, []str
 	for _, sig := range n.Sigs {
 		names = append(names, sig.Name)
 	}
-	own, err := note.Open(signed, note.VerifierList())
+	own, err := openNote(signed)
 	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
 	if !ok {
 		return nil, nil, fmt.Errorf("the checkpoint cannot be read: %v, %v", own, err)

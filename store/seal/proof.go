@@ -37,10 +37,10 @@ const RunSchema = "p20export.proof.v1"
 // its first and last entry are hashes, and so are the entries of other streams in between.
 type runProof struct {
 	Schema string `json:"schema"`
+	// First is the position of the first element of Leaves.
+	First int64 `json:"first"`
 	// Leaves has what the tree has between the first and the last entry of the run.
 	Leaves []leafOf `json:"leaves"`
-	// First is the position of the first of them.
-	First int64 `json:"first"`
 	// Before and After have the hashes of the parts before and after them.
 	Before [][]byte `json:"before"`
 	After  [][]byte `json:"after"`
@@ -197,6 +197,9 @@ func DecodeProof(file []byte) (*Proof, error) {
 	c, err := textOf(p.Seal.Checkpoint)
 	if err != nil {
 		return nil, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
+	}
+	if again, err := p.Encode(); err != nil || !bytes.Equal(again, file) {
+		return nil, finding.New(finding.ProofMalformed, "it is not in the form that p20export writes")
 	}
 	p.Seal.Size = c.Size
 	if hash, err := computed(c.Size); err != nil || hash != c.Root || size > c.Size {

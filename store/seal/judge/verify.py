@@ -7,22 +7,21 @@ prints a line of JSON for each thread and each proof. It was written from docs/s
 alone. It does not judge cosignatures, time-stamp tokens and periods of keys. requirements.txt pins its packages.
 """
 import argparse, base64, datetime as dt, functools, hashlib, io, itertools, json, pathlib, re, sqlite3, struct, types
-import zstandard
-from cryptography.exceptions import InvalidSignature
+import cryptography.exceptions, zstandard
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+RUN = ("schema", "first", "leaves", "before", "after", "checkpoint", "token")
 KINDS, EPOCH = ["", "event", "input", "closing", "end"], dt.datetime.fromisoformat("1970-01-01T00:00:00Z")
 NUMBER, HEX, SIGNATURE = "(0|[1-9][0-9]{0,18})", "[0-9a-f]{64}", r"— ([^\s+]+) (\S+)\n"
 TEXT = re.compile(rf"([^\s+]+/{HEX})\n{NUMBER}\n(\S+)\ntenant sha256:({HEX})\nthread sha256:({HEX})\ntime (\S+)\n")
 ENTRY = re.compile(r'{"position":(\d+),"stream":("(?:[^"\\]|\\.)*"),"kind":"(\w+)"(?:,"arrived":"(.{27})")?,"(\w+)":(.*)}')
-MALFORMED = (AttributeError, IndexError, InvalidSignature, KeyError, TypeError, ValueError, struct.error)
+MALFORMED = (AttributeError, IndexError, cryptography.exceptions.InvalidSignature, KeyError, TypeError, ValueError, struct.error)
 
 def require(condition: object, what: str) -> None:
     if not condition:
         raise ValueError(what)
 
-def sha256(*parts: bytes) -> bytes:
-    return hashlib.sha256(b"".join(parts)).digest()
+sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
 
 def unbase64(text: str, size: int | None = None) -> bytes:
     data = base64.b64decode(text)
@@ -89,7 +88,8 @@ def checkpoint(signed: bytes, keys: list, size: int | None = None) -> types.Simp
 def proof(data: bytes, keys: list) -> dict:
     if data.startswith(b"{"):
         run, hashes = json.loads(data), []
-        require(run["schema"] == "p20export.proof.v1", "not the proof of a run")
+        written = json.dumps({key: run[key] for key in RUN if key in run}, ensure_ascii=False, separators=(",", ":")) + "\n"
+        require(run["schema"] == "p20export.proof.v1" and written == data.decode(), "not the proof of a run")
         c, first = checkpoint(run["checkpoint"].encode(), keys), run["first"]
         for position, ((kind, text),) in enumerate([element.items() for element in run["leaves"]], first):
             hashes.append((hash_leaf(unbase64(text), position) if kind == "leaf" else unbase64(text, 32), 1))
@@ -106,7 +106,7 @@ def proof(data: bytes, keys: list) -> dict:
 
 def verify(leaves, seals, deleted: bool, digest: str, keys: list, against: list) -> dict:
     """Returns the verdict on a thread, as docs/seals.md defines it."""
-    own, known, result, broken, verdict = [], [], {"differs_from": None, "differs_to": None}, False, ""
+    own, known, broken, forked, verdict, result = [], [], False, False, "", {"differs_from": None, "differs_to": None}
     for to, size, signed in [(own, *seal) for seal in seals] + [(known, None, signed) for of, signed in against if of == digest]:
         try:
             c = checkpoint(signed, keys, size)
@@ -118,17 +118,18 @@ def verify(leaves, seals, deleted: bool, digest: str, keys: list, against: list)
     if deleted:  # what is left of the tree is in the last seal
         own, tree = own[-1:], {c.size: c.root for c in own[-1:]}
         known = [c for c in known if own and c.size >= own[0].size]
-    last, matching = max(tree, default=0), [c.size for c in own + known if tree.get(c.size) == c.root]
+    last, matching = max(tree, default=0), max([c.size for c in own + known if tree.get(c.size) == c.root], default=0)
     for seals, bounds in ((known, known), (own, own + known)):
         wrong = min([c.size for c in seals if tree.get(c.size) != c.root], default=0)
+        forked |= 0 < wrong <= matching
         if wrong and not verdict:
-            verdict = "cut_off" if wrong > last else "forked" if max(matching, default=0) >= wrong else "rewritten"
+            verdict = "cut_off" if wrong > last else "rewritten"
             right = max([c.size for c in bounds if c.size < wrong and tree.get(c.size) == c.root], default=0)
             result = {"differs_from": right + 1, "differs_to": min(wrong, last + 1)}
-    verdict = verdict or ("broken" if broken else "unsealed" if not matching else "erased" if deleted else "unchanged")
-    return {"verdict": verdict, "position": max(matching, default=0), **result}
+    found = "broken" if broken else "unsealed" if not matching else "erased" if deleted else "unchanged"
+    return {"verdict": "forked" if forked else verdict or found, "position": matching, **result}
 
-def unpack(first: int, data: bytes):
+def unpack(data: bytes):
     rest = io.BytesIO(zstandard.ZstdDecompressor().decompressobj().decompress(data))
     def uvarint() -> int:
         byte = rest.read(1)[0]
@@ -137,13 +138,12 @@ def unpack(first: int, data: bytes):
         _, stream, (kind,) = uvarint(), uvarint(), rest.read(1)
         zigzag = uvarint() if kind & 128 else None
         rest.read(uvarint())  # the type
-        yield first, (stream, kind & 127, zigzag and zigzag >> 1 ^ -(zigzag & 1), rest.read(uvarint()))
-        first += 1
+        yield stream, kind & 127, zigzag and zigzag >> 1 ^ -(zigzag & 1), rest.read(uvarint())
 
 def leaves_of(rows, last: int):
     streams, entries = dict(rows("number, stream", "streams")), {}
-    for pack in rows("first, data", "packs"):
-        entries |= unpack(*pack)
+    for first, data in rows("first, data", "packs"):
+        entries |= enumerate(unpack(data), first)
     entries |= {position: entry for position, *entry in rows("position, stream_number, kind, arrived_at, data", "entries")}
     for position in range(1, last + 1):
         stream, kind, arrived, data = entries[position]
