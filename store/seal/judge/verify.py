@@ -7,8 +7,7 @@ prints a line of JSON for each thread and each proof. It was written from docs/s
 alone. It does not judge cosignatures, time-stamp tokens and periods of keys. requirements.txt pins its packages.
 """
 import argparse, base64, datetime as dt, functools, hashlib, io, itertools, json, pathlib, re, sqlite3, struct, types
-import cryptography.exceptions, zstandard
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
+import cryptography.exceptions, cryptography.hazmat.primitives.serialization as pem, zstandard
 
 RUN = ("schema", "first", "leaves", "before", "after", "checkpoint", "token")
 KINDS, EPOCH = ["", "event", "input", "closing", "end"], dt.datetime.fromisoformat("1970-01-01T00:00:00Z")
@@ -186,15 +185,16 @@ def results(source: str, keys: list, against: list):
     for digest in sorted(unseen):
         yield {"thread": digest}, lambda: verify([], [], False, digest, keys, against)
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--trust", type=pathlib.Path, action="append", default=[])
-parser.add_argument("--against", type=pathlib.Path, action="append", default=[])
-parser.add_argument("sources", nargs="+")
-args = parser.parse_args()
-keys = [load_pem_public_key(path.read_bytes()) for path in args.trust]
-against = [(re.search(rb"\nthread sha256:(\w+)\n", data := path.read_bytes())[1].decode(), data) for path in args.against]
-for name, result in itertools.chain.from_iterable(results(source, keys, against) for source in args.sources):
-    try:
-        print(json.dumps(name | result()))
-    except MALFORMED as error:
-        print(json.dumps(name | {"verdict": "error", "reason": f"{type(error).__name__}: {error}"}))
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trust", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--against", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("sources", nargs="+")
+    args = parser.parse_args()
+    keys = [pem.load_pem_public_key(path.read_bytes()) for path in args.trust]
+    against = [(re.search(rb"\nthread sha256:(\w+)\n", data := path.read_bytes())[1].decode(), data) for path in args.against]
+    for name, result in itertools.chain.from_iterable(results(source, keys, against) for source in args.sources):
+        try:
+            print(json.dumps(name | result()))
+        except MALFORMED as error:
+            print(json.dumps(name | {"verdict": "error", "reason": f"{type(error).__name__}: {error}"}))
