@@ -3,6 +3,7 @@ package seal_test
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,72 +112,135 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestHostileCheckpoints verifies a thread with checkpoints that the operator has not signed like
-// this, or that it has signed but never writes.
+// hostileCheckpoints returns texts that are not checkpoints, among them some that the operator has
+// signed but never writes.
+func hostileCheckpoints(t testing.TB, o *operator, good string) map[string]string {
+	t.Helper()
+	text, signatures, _ := strings.Cut(good, "\n\n")
+	text += "\n"
+	lines := strings.Split(text, "\n")
+	with := func(line int, value string) string { return withLine(lines, line, value) }
+	signed := func(text string) string { return o.sign(t, text) }
+	return map[string]string{
+		"empty":                        "",
+		"text":                         "a mail\n",
+		"no signature":                 text,
+		"an empty line more":           text + "\n\n" + signatures,
+		"a line more":                  signed(text + "more\n"),
+		"a million lines":              signed(text + strings.Repeat("more\n", 1_000_000)),
+		"a line less":                  signed(strings.Join(lines[:5], "\n") + "\n"),
+		"carriage returns":             strings.ReplaceAll(good, "\n", "\r\n"),
+		"a control character":          strings.Replace(good, "agents", "ag\x1bents", 1),
+		"size 0":                       signed(with(1, "0")),
+		"a negative size":              signed(with(1, "-315")),
+		"a size with a sign":           signed(with(1, "+315")),
+		"a size with a zero":           signed(with(1, "0315")),
+		"2^63":                         signed(with(1, "9223372036854775808")),
+		"2^64+15":                      signed(with(1, "18446744073709551631")),
+		"a thousand digits":            signed(with(1, strings.Repeat("1", 1000))),
+		"a short root":                 signed(with(2, "AAAA")),
+		"a root with unused bits":      signed(with(2, lines[2][:42]+string(lines[2][42]+1)+"=")),
+		"capital digits":               signed(with(4, "thread sha256:"+strings.Repeat("A", 64))),
+		"a time in another zone":       signed(with(5, "time 2026-11-28T20:10:00+00:00")),
+		"a time with a fraction":       signed(with(5, "time 2026-11-28T20:10:00.5Z")),
+		"a time that does not exist":   signed(with(5, "time 2026-02-30T20:10:00Z")),
+		"an origin without a digest":   o.signAs(t, "agents.example/log", with(0, "agents.example/log")),
+		"an origin without a name":     o.signAs(t, "/"+strings.Repeat("a", 64), with(0, "/"+strings.Repeat("a", 64))),
+		"a signature with unused bits": good[:len(good)-3] + string(good[len(good)-3]+1) + good[len(good)-2:],
+		"a short signature":            text + "\n" + strings.Join(strings.SplitN(signatures, " ", 3)[:2], " ") + " AAAA\n",
+		"another time":                 strings.Replace(good, "time 2", "time 3", 1),
+	}
+}
+
+func withLine(lines []string, n int, value string) string {
+	changed := append([]string(nil), lines...)
+	changed[n] = value
+	return strings.Join(changed, "\n")
+}
+
+// TestHostileCheckpoints verifies a thread with checkpoints from elsewhere.
 func TestHostileCheckpoints(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)
 	log, sealed := o.sealedLog(t)
 	good := string(sealed.Seal.Checkpoint)
 	text, signatures, _ := strings.Cut(good, "\n\n")
-	text += "\n"
-	lines := strings.Split(text, "\n")
-	with := func(line int, value string) string {
-		changed := append([]string(nil), lines...)
-		changed[line] = value
-		return strings.Join(changed, "\n")
-	}
-	signed := func(text string) string { return o.sign(t, text) }
-	if signed(text) != good {
-		t.Fatal("the operator signs in another way")
-	}
-	for name, tt := range map[string]struct {
-		checkpoint string
-		verdict    any
-	}{
-		"empty":                        {"", seal.Broken},
-		"text":                         {"a mail\n", seal.Broken},
-		"no signature":                 {text, seal.Broken},
-		"an empty line more":           {text + "\n\n" + signatures, seal.Broken},
-		"a line more":                  {signed(text + "more\n"), seal.Broken},
-		"a million lines":              {signed(text + strings.Repeat("more\n", 1_000_000)), seal.Broken},
-		"a line less":                  {signed(strings.Join(lines[:5], "\n") + "\n"), seal.Broken},
-		"carriage returns":             {strings.ReplaceAll(good, "\n", "\r\n"), seal.Broken},
-		"a control character":          {strings.Replace(good, "agents", "ag\x1bents", 1), seal.Broken},
-		"half a character":             {strings.Replace(good, "agents", "ag\xe2\x80ents", 1), seal.Broken},
-		"size 0":                       {signed(with(1, "0")), seal.Broken},
-		"a negative size":              {signed(with(1, "-15")), seal.Broken},
-		"a size with a sign":           {signed(with(1, "+15")), seal.Broken},
-		"a size with a zero":           {signed(with(1, "015")), seal.Broken},
-		"2^63":                         {signed(with(1, "9223372036854775808")), seal.Broken},
-		"2^64+15":                      {signed(with(1, "18446744073709551631")), seal.Broken},
-		"a thousand digits":            {signed(with(1, strings.Repeat("1", 1000))), seal.Broken},
-		"2^63-1":                       {signed(with(1, strconv.Itoa(math.MaxInt64))), seal.CutOff},
-		"a larger size":                {signed(with(1, "16")), seal.CutOff},
-		"a smaller size":               {signed(with(1, "14")), seal.Forked},
-		"a short root":                 {signed(with(2, "AAAA")), seal.Broken},
-		"another root":                 {signed(with(2, "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=")), seal.Forked},
-		"a root with unused bits":      {signed(with(2, lines[2][:42]+string(lines[2][42]+1)+"=")), seal.Broken},
-		"another thread":               {signed(with(4, "thread sha256:"+strings.Repeat("a", 64))), seal.Broken},
-		"capital digits":               {signed(with(4, "thread sha256:"+strings.Repeat("A", 64))), seal.Broken},
-		"a time in another zone":       {signed(with(5, "time 2026-11-28T20:10:00+00:00")), seal.Broken},
-		"a time with a fraction":       {signed(with(5, "time 2026-11-28T20:10:00.5Z")), seal.Broken},
-		"an origin without a digest":   {o.signAs(t, "agents.example/log", with(0, "agents.example/log")), seal.Broken},
-		"a signature with unused bits": {good[:len(good)-3] + string(good[len(good)-3]+1) + good[len(good)-2:], seal.Broken},
-		"a short signature":            {text + "\n" + strings.SplitN(signatures, " ", 3)[0] + " " + sealed.Origin + " AAAA\n", seal.Broken},
-		"the same signature twice":     {good + signatures, seal.Unchanged},
-		"unknown signatures":           {good + "— somebody.example AAAAAAAAAAAA\n— another.example AAAAAAAAAAAAAAAA\n", seal.Unchanged},
-		"a thousand signatures":        {good + strings.Repeat("— somebody.example AAAAAAAAAAAA\n", 1000), seal.Broken},
-	} {
-		row := o.verify(t, log, thread, seal.Known{From: "a mail", Seals: []store.Seal{{Checkpoint: []byte(tt.checkpoint)}}})
-		if row.Verdict != tt.verdict || (row.Verdict != seal.Unchanged) != (len(row.Findings) > 0) {
-			t.Errorf("%s: %s, %v, want %s", name, row.Verdict, row.Findings, tt.verdict)
+	lines := strings.Split(text+"\n", "\n")
+	signed := func(line int, value string) string { return o.sign(t, withLine(lines, line, value)) }
+	check := func(name, checkpoint string, verdict any) {
+		row := o.verify(t, log, thread, seal.Known{From: "a mail", Seals: []store.Seal{{Checkpoint: []byte(checkpoint)}}})
+		if row.Verdict != verdict || (row.Verdict != seal.Unchanged) != (len(row.Findings) > 0) {
+			t.Errorf("%s: %s, %v, want %s", name, row.Verdict, row.Findings, verdict)
 		}
 		for _, f := range row.Findings {
 			if len(f.Message) > 1000 || strings.ContainsFunc(f.Message, func(r rune) bool { return r < ' ' || r == 0xfffd }) {
 				t.Errorf("%s: the message is %q", name, f.Message)
 			}
 		}
+	}
+	if signed(1, "15") != good {
+		t.Fatal("the operator signs in another way")
+	}
+	for name, checkpoint := range hostileCheckpoints(t, o, good) {
+		check(name, checkpoint, seal.Broken)
+	}
+	check("another thread", signed(4, "thread sha256:"+strings.Repeat("a", 64)), seal.Broken)
+	check("half a character", strings.Replace(good, "agents", "ag\xe2\x80ents", 1), seal.Broken)
+	check("a thousand signatures", good+strings.Repeat("— somebody.example AAAAAAAAAAAA\n", 1000), seal.Broken)
+	check("2^63-1", signed(1, strconv.Itoa(math.MaxInt64)), seal.CutOff)
+	check("a larger size", signed(1, "16"), seal.CutOff)
+	check("a smaller size", signed(1, "14"), seal.Forked)
+	check("another root", signed(2, "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I="), seal.Forked)
+	check("the same signature twice", good+signatures, seal.Unchanged)
+	check("unknown signatures", good+"— somebody.example AAAAAAAAAAAA\n— another.example AAAAAAAAAAAAAAAA\n", seal.Unchanged)
+}
+
+// hostileProofs returns texts that are not proofs.
+func hostileProofs(entry, run, checkpoint string) map[string]string {
+	hash := strings.Repeat("A", 43) + "=\n"
+	index := regexp.MustCompile(`index \d+`).FindString(entry)
+	first := regexp.MustCompile(`"first":\d+`).FindString(run)
+	size := strings.Split(checkpoint, "\n")[1]
+	withIndex := func(value string) string { return strings.Replace(entry, index, "index "+value, 1) }
+	withFirst := func(value string) string { return strings.Replace(run, first, `"first":`+value, 1) }
+	return map[string]string{
+		"empty":                 "",
+		"a checkpoint":          checkpoint,
+		"the header":            "c2sp.org/tlog-proof@v1\n",
+		"another version":       strings.Replace(entry, "@v1", "@v2", 1),
+		"no extra line":         removeLine(entry, 1),
+		"no index":              removeLine(entry, 2),
+		"a hash less":           removeLine(entry, 3),
+		"another index":         withIndex("5"),
+		"an index outside":      withIndex(size),
+		"an index near 2^64":    withIndex("18446744073709551615"),
+		"a negative index":      withIndex("-6"),
+		"an index with a zero":  strings.Replace(entry, "index ", "index 0", 1),
+		"a hash more":           strings.Replace(entry, "\n\n", "\n"+hash+"\n", 1),
+		"a million hashes":      strings.Replace(entry, "\n\n", "\n"+strings.Repeat(hash, 1_000_000)+"\n", 1),
+		"no checkpoint":         strings.SplitAfter(entry, "\n\n")[0],
+		"a size near 2^63":      strings.Replace(entry, "\n"+size+"\n", "\n9223372036854775807\n", 1),
+		"something after":       entry + "more\n",
+		"an object":             "{}\n",
+		"a list":                "{\"schema\":[]}\n",
+		"a deep object":         strings.Repeat(`{"a":`, 1_000_000),
+		"another schema":        strings.Replace(run, "proof.v1", "proof.v2", 1),
+		"space":                 strings.Replace(run, ",", ", ", 1),
+		"an unknown key":        strings.Replace(run, `{"schema"`, `{"more":1,"schema"`, 1),
+		"a key twice":           strings.Replace(run, `{"schema"`, `{"first":1,"schema"`, 1),
+		"a key in capitals":     strings.Replace(run, `"first"`, `"First"`, 1),
+		"position 0":            withFirst("0"),
+		"a negative position":   withFirst("-6"),
+		"another position":      withFirst("5"),
+		"a position near 2^63":  withFirst("9223372036854775807"),
+		"a position of 2^62":    withFirst("4611686018427387904"),
+		"a fraction":            strings.Replace(run, first, first+".0", 1),
+		"no leaves":             fmt.Sprintf("{\"schema\":\"p20export.proof.v1\",\"first\":1,\"leaves\":[],\"before\":[],\"after\":[],\"checkpoint\":%q}\n", checkpoint),
+		"a leaf that is a hash": strings.Replace(run, `"leaf"`, `"hash"`, 1),
+		"neither leaf nor hash": strings.Replace(run, `[{"leaf"`, `[{},{"leaf"`, 1),
+		"a hash before more":    strings.Replace(run, `"before":[`, `"before":["`+hash[:44]+`",`, 1),
+		"a hash after more":     strings.Replace(run, `"after":[`, `"after":["`+hash[:44]+`",`, 1),
+		"two values":            run + run,
 	}
 }
 
@@ -186,48 +250,7 @@ func TestHostileProofs(t *testing.T) {
 	o := newOperator(t)
 	log, sealed := o.sealedLog(t)
 	entry, run := o.proofs(t, log)
-	checkpoint := string(sealed.Seal.Checkpoint)
-	hash := strings.Repeat("A", 43) + "=\n"
-	huge := strings.Replace(checkpoint, "\n15\n", fmt.Sprintf("\n%d\n", math.MaxInt64), 1)
-	for name, file := range map[string]string{
-		"empty":                     "",
-		"a checkpoint":              checkpoint,
-		"the header":                "c2sp.org/tlog-proof@v1\n",
-		"another version":           strings.Replace(string(entry), "@v1", "@v2", 1),
-		"no extra line":             removeLine(string(entry), 1),
-		"no index":                  removeLine(string(entry), 2),
-		"a hash less":               removeLine(string(entry), 3),
-		"another index":             strings.Replace(string(entry), "index 6", "index 5", 1),
-		"an index outside":          strings.Replace(string(entry), "index 6", "index 15", 1),
-		"an index near 2^64":        strings.Replace(string(entry), "index 6", "index 18446744073709551615", 1),
-		"a negative index":          strings.Replace(string(entry), "index 6", "index -6", 1),
-		"an index with a zero":      strings.Replace(string(entry), "index 6", "index 06", 1),
-		"a hash more":               strings.Replace(string(entry), "\n\n", "\n"+hash+"\n", 1),
-		"a million hashes":          strings.Replace(string(entry), "\n\n", "\n"+strings.Repeat(hash, 1_000_000)+"\n", 1),
-		"no checkpoint":             strings.SplitAfter(string(entry), "\n\n")[0],
-		"a size near 2^63":          strings.SplitAfter(string(entry), "\n\n")[0] + huge,
-		"something after":           string(entry) + "more\n",
-		"an object":                 "{}",
-		"a list":                    "{\"schema\":[]}",
-		"a deep object":             strings.Repeat(`{"a":`, 1_000_000),
-		"another schema":            strings.Replace(string(run), "proof.v1", "proof.v2", 1),
-		"space":                     strings.Replace(string(run), ",", ", ", 1),
-		"an unknown key":            strings.Replace(string(run), `{"schema"`, `{"more":1,"schema"`, 1),
-		"a key twice":               strings.Replace(string(run), `{"schema"`, `{"first":1,"schema"`, 1),
-		"a key in capitals":         strings.Replace(string(run), `"first"`, `"First"`, 1),
-		"position 0":                strings.Replace(string(run), `"first":6`, `"first":0`, 1),
-		"a negative position":       strings.Replace(string(run), `"first":6`, `"first":-6`, 1),
-		"another position":          strings.Replace(string(run), `"first":6`, `"first":5`, 1),
-		"a position near 2^63":      strings.Replace(string(run), `"first":6`, `"first":9223372036854775807`, 1),
-		"a position that overflows": strings.Replace(string(run), `"first":6`, `"first":4611686018427387904`, 1),
-		"a fraction":                strings.Replace(string(run), `"first":6`, `"first":6.0`, 1),
-		"no leaves":                 fmt.Sprintf(`{"schema":"p20export.proof.v1","first":1,"leaves":[],"before":[],"after":[],"checkpoint":%q}`, checkpoint),
-		"a leaf that is a hash":     strings.Replace(string(run), `"leaf"`, `"hash"`, 1),
-		"neither leaf nor hash":     strings.Replace(string(run), `[{"leaf"`, `[{},{"leaf"`, 1),
-		"a hash before more":        strings.Replace(string(run), `"before":[`, `"before":["`+hash[:44]+`",`, 1),
-		"a hash after more":         strings.Replace(string(run), `"after":[`, `"after":["`+hash[:44]+`",`, 1),
-		"two values":                string(run) + string(run),
-	} {
+	for name, file := range hostileProofs(string(entry), string(run), string(sealed.Seal.Checkpoint)) {
 		p, err := seal.DecodeProof([]byte(file))
 		if err == nil {
 			t.Errorf("%s: accepted: %+v", name, p)

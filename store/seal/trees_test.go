@@ -48,19 +48,28 @@ func generate(r *rand.Rand, n int) list {
 }
 
 // otherTree is a tree as package tlog computes it.
-type otherTree struct{ hashes []tlog.Hash }
+type otherTree struct {
+	hashes []tlog.Hash
+	size   int64
+}
 
 func newOtherTree(t testing.TB, l list) *otherTree {
 	t.Helper()
 	o := &otherTree{}
-	for i, e := range l.entries {
-		hashes, err := tlog.StoredHashes(int64(i), seal.AppendLeaf(nil, e), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.hashes = append(o.hashes, hashes...)
+	for _, e := range l.entries {
+		o.add(t, seal.AppendLeaf(nil, e))
 	}
 	return o
+}
+
+func (o *otherTree) add(t testing.TB, leaf []byte) {
+	t.Helper()
+	hashes, err := tlog.StoredHashes(o.size, leaf, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.hashes = append(o.hashes, hashes...)
+	o.size++
 }
 
 func (o *otherTree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {

@@ -11,8 +11,8 @@ import cryptography.exceptions, cryptography.hazmat.primitives.serialization as 
 
 RUN = ("schema", "first", "leaves", "before", "after", "checkpoint", "token")
 KINDS, EPOCH = ["", "event", "input", "closing", "end"], dt.datetime.fromisoformat("1970-01-01T00:00:00Z")
-NUMBER, HEX, SIGNATURE = "(0|[1-9][0-9]{0,18})", "[0-9a-f]{64}", r"— ([^\s+]+) (\S+)\n"
-TEXT = re.compile(rf"([^\s+]+/{HEX})\n{NUMBER}\n(\S+)\ntenant sha256:({HEX})\nthread sha256:({HEX})\ntime (\S+)\n")
+NUMBER, HEX, SIGNATURE = "(0|[1-9][0-9]{0,18})", "[0-9a-f]{64}", r"— ([^\s+\0-\x1f]+) (\S{8,})\n"
+TEXT = re.compile(rf"([^\s+\0-\x1f]+/{HEX})\n{NUMBER}\n(\S+)\ntenant sha256:({HEX})\nthread sha256:({HEX})\ntime (\S+)\n")
 ENTRY = re.compile(r'{"position":(\d+),"stream":("(?:[^"\\]|\\.)*"),"kind":"(\w+)"(?:,"arrived":"(.{27})")?,"(\w+)":(.*)}')
 MALFORMED = (AttributeError, IndexError, cryptography.exceptions.InvalidSignature, KeyError, TypeError, ValueError, struct.error)
 
