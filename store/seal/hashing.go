@@ -15,11 +15,12 @@ const batchBytes = 256 << 10
 // hashing computes roots of the tree of a thread while its entries are read: one goroutine
 // hashes leaves, and another hashes nodes.
 type hashing struct {
-	full   chan batch
-	empty  chan batch
-	leaves chan []Hash
-	done   chan struct{}
-	next   batch
+	full    chan batch
+	empty   chan batch
+	leaves  chan []Hash
+	done    chan struct{}
+	stopped bool
+	next    batch
 
 	sizes []int64 // whose roots are wanted, sorted
 	roots map[int64]Hash
@@ -65,9 +66,9 @@ func (h *hashing) end() (map[int64]Hash, int64, error) {
 
 // stop ends the hashing. A second call does nothing.
 func (h *hashing) stop() {
-	if h.full != nil {
+	if !h.stopped {
+		h.stopped = true
 		close(h.full)
-		h.full = nil
 	}
 	<-h.done
 }
