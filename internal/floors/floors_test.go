@@ -85,7 +85,7 @@ var floors = map[string][]string{
 	"store/postgres":                         {"store/internal/sqlstore", "store"},
 	"store/internal/sqlstore":                {"store/internal/index", "store"},
 	"store/seal":                             {"store", "project/sign", "project", "artifact"},
-	"store/transfer":                         {"store", "project", "envelope", "capture/inputs", "capture"},
+	"store/transfer":                         {"store/seal", "store", "project", "envelope", "capture/inputs", "capture"},
 	"store/internal/index":                   {"store"},
 	"store/internal/leases":                  {"store"},
 	"store":                                  {"capture"},

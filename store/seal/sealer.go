@@ -93,9 +93,9 @@ func last(ctx context.Context, log store.Log, key store.Key, size int64) (*Seale
 		if err != nil {
 			return nil, err
 		}
-		c, err := textOf(found.Checkpoint)
+		c, err := Open(found)
 		if err != nil {
-			return nil, finding.New(finding.SealMalformed, "the seal of %d entries: %s", found.Size, finding.Printable(err.Error()))
+			return nil, err
 		}
 		return &Sealed{Checkpoint: c, Seal: *found}, nil
 	}
