@@ -280,6 +280,7 @@ const (
 	SealUntrusted     Code = "seal_untrusted"
 	SealOfAnother     Code = "seal_of_another"
 	SealOfOtherTenant Code = "seal_of_other_tenant"
+	SealKept          Code = "seal_kept"
 	SealMissing       Code = "seal_missing"
 	ThreadRewritten   Code = "thread_rewritten"
 	ThreadCutOff      Code = "thread_cut_off"

@@ -224,6 +224,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		SealUntrusted:     {Warning, "a seal is not signed by a trusted key, and counts for nothing", ""},
 		SealOfAnother:     {Error, "a seal is of another thread", ""},
 		SealOfOtherTenant: {Warning, "a seal is of a thread with this id in another tenant, from which it was imported", ""},
+		SealKept:          {Warning, "the log has another seal of the same size than an imported file, and keeps it", ""},
 		SealMissing:       {Error, "no seal by a trusted key covers any entry of the thread", ""},
 		ThreadRewritten:   {Error, "entries of a thread are not those that were sealed", "RFC 6962 §2.1"},
 		ThreadCutOff:      {Error, "a thread has fewer entries than were sealed", ""},

@@ -37,16 +37,21 @@ The data is in one of three keys:
   text    other text, as a JSON string
   base64  data that is not UTF-8, or has control characters
 
+If the thread has seals, they follow the entries, and the schema is
+` + transfer.SealedSchema + `. Each has its size and its checkpoint, and the time-stamp token
+in Base64, if it has one.
+
 The last line has the number of entries and the SHA-256 of all lines before it.
 So a file that was cut or changed is noticed. Equal threads have equal files.
 The tenant is not part of the file.
 
 For an incremental backup, give --after the last position of the previous file.
-Import the files in their order.
+Import the files in their order. The file has the seals of that position and of
+later ones.
 
 FILE is written completely or not at all. An existing file is never replaced;
 one with the same bytes counts as written.
-` + exitHelp("the file was written", "", "the log could not be used, has no such thread, or the file could not be written"),
+` + exitHelp("the file was written", "a seal of the thread is malformed", "the log could not be used, has no such thread, or the file could not be written"),
 		Example: `  p20export log export THREAD -o thread.ndjson.zst --store sqlite:events.db
   p20export log export THREAD -o more.ndjson --after 120 \
       --store sqlite:events.db

@@ -9,6 +9,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/store/seal"
 	"github.com/p20export/p20export/store/transfer"
 )
 
@@ -30,7 +31,10 @@ to that. Without a RUN_STARTED, the thread is that of the request, or --thread.
 FILE is a thread in the portable form, compressed or not. It is recognized by
 its content. Its entries keep their positions: the thread must have the entries
 before the first one, and no others at the positions of the file. The tenant is
-that of --tenant.
+that of --tenant. Seals of the file must be of its entries. The log gets those
+that it does not have. With --trust PATH, a file with a seal that no key in PATH
+has signed is refused; entries after the last seal, and files without seals, are
+imported as without --trust.
 
 Nothing is appended twice. A file that was imported before adds nothing, and an
 import that was interrupted continues where it stopped. If the log has other
@@ -47,18 +51,27 @@ conversation in the order in which they were made.
 With --from-list FILE, every line of FILE is an argument; if FILE contains NUL
 bytes, they separate the arguments. With --from-tar FILE, the captures in the
 archive are imported; threads in the portable form must be extracted first.
-` + exitHelp("the log has all entries of all files", "a file was refused: it is damaged, the log has other entries, or nothing names its thread", "the log could not be used, or a file could not be read"),
+` + exitHelp("the log has all entries of all files", "a file was refused: it is damaged, the log has other entries, a seal is not of its entries or not trusted, or nothing names its thread", "the log could not be used, or a file could not be read"),
 		Example: `  p20export log import captures/ --store sqlite:events.db
   p20export log import run.sse --thread order-1 --store sqlite:events.db
   p20export log import order-1.ndjson.zst --store postgres://app@db/events`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := addStoreFlags(cmd)
+	var trusted trustFlags
+	trusted.add(cmd)
 	cmd.Flags().StringVar(&s.Thread, "thread", "", "the `ID` of the thread of captures that do not name one")
 	cli.Complete(cmd, "thread")
 	batch := cli.AddSequence(cmd, "files")
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		trust, err := trusted.read()
+		if err != nil {
+			return err
+		}
+		if trust != nil {
+			s.Policy = &seal.Policy{Trust: trust}
+		}
 		src, err := openInputs(cmd, batch, args)
 		if err != nil {
 			return err

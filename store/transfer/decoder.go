@@ -14,8 +14,12 @@ import (
 	"github.com/p20export/p20export/store"
 )
 
-// portablePrefix begins every file in the portable form.
-const portablePrefix = `{"schema":"` + Schema + `"`
+// schemaPrefix begins the schemas of all versions of the portable form, and portablePrefix
+// every file in it.
+const (
+	schemaPrefix   = "p20export.log.v"
+	portablePrefix = `{"schema":"` + schemaPrefix
+)
 
 // decoder reads a thread in the portable form. It accepts only what an encoder can write.
 type decoder struct {
@@ -27,6 +31,10 @@ type decoder struct {
 
 	head head
 	tail tail
+
+	seals     []store.Seal // ordered by size
+	sealBytes int
+	maxSeals  int // limits sealBytes
 }
 
 // newDecoder returns a decoder that has read the head.
@@ -35,31 +43,49 @@ func newDecoder(r io.Reader) (*decoder, error) {
 }
 
 func newLimitedDecoder(r io.Reader, limit int) (*decoder, error) {
-	d := &decoder{r: bufio.NewReaderSize(r, 64<<10), limit: limit, hash: digest.Hash()}
-	text, err := d.next()
+	d := &decoder{r: bufio.NewReaderSize(r, 64<<10), limit: limit, hash: digest.Hash(), maxSeals: maxSealBytes}
+	text, err := d.readLine()
 	if err != nil {
 		return nil, err
 	}
 	if err := decode(text, &d.head); err != nil {
 		return nil, d.malformed(err)
 	}
-	if d.head.Schema != Schema || d.head.After < 0 || d.head.After > math.MaxInt64/2 {
-		return nil, d.malformed(fmt.Errorf("the schema is not %s, or the position is negative or too large", Schema))
+	switch h := d.head; {
+	case h.Schema != Schema && h.Schema != SealedSchema:
+		return nil, d.malformed(fmt.Errorf("the schema is %s, and not %s or %s; a newer release may know it", finding.Quote(h.Schema), Schema, SealedSchema))
+	case h.After < 0 || h.After > math.MaxInt64/2:
+		return nil, d.malformed(errors.New("the position in the first line is negative or too large"))
 	}
 	return d, nil
 }
 
-// entry returns the next entry. It returns io.EOF after the last one, when the number and
-// the digest of the tail were checked. Other errors are findings or those of the reader.
+// entry returns the next entry. It returns io.EOF after the last one, when the seals were read
+// and the number and the digest of the tail were checked. Other errors are findings or those of
+// the reader.
 func (d *decoder) entry() (*store.Entry, error) {
-	sum := digest.Sum(d.hash)
-	text, err := d.next()
-	if err != nil {
-		return nil, err
+	for {
+		sum := digest.Sum(d.hash)
+		text, err := d.readLine()
+		switch {
+		case err != nil:
+			return nil, err
+		case bytes.HasPrefix(text, []byte(`{"entries":`)):
+			return nil, d.end(text, sum)
+		case bytes.HasPrefix(text, []byte(`{"seal":`)):
+			if err := d.seal(text); err != nil {
+				return nil, err
+			}
+		case len(d.seals) > 0:
+			return nil, d.malformed(errors.New("only seals and the line with the digest may follow a seal"))
+		default:
+			return d.next(text)
+		}
 	}
-	if bytes.HasPrefix(text, []byte(`{"entries":`)) {
-		return nil, d.end(text, sum)
-	}
+}
+
+// next returns the entry of a line.
+func (d *decoder) next(text []byte) (*store.Entry, error) {
 	e, err := decodeLine(text)
 	if err == nil {
 		err = d.check(e)
@@ -94,6 +120,8 @@ func (d *decoder) end(text []byte, sum digest.Digest) error {
 	switch {
 	case t.Entries != d.tail.Entries:
 		return d.malformed(fmt.Errorf("the file has %d entries, but its last line says %d", d.tail.Entries, t.Entries))
+	case d.head.Schema == SealedSchema && len(d.seals) == 0:
+		return d.malformed(fmt.Errorf("the file has no seal, so its schema must be %s", Schema))
 	case t.Digest != sum:
 		return d.malformed(fmt.Errorf("the lines have the digest %s, but the last line says %s", sum, t.Digest))
 	}
@@ -106,8 +134,8 @@ func (d *decoder) end(text []byte, sum digest.Digest) error {
 	return err
 }
 
-// next reads a line with its line feed. It is valid until the next call.
-func (d *decoder) next() ([]byte, error) {
+// readLine reads a line with its line feed. It is valid until the next call.
+func (d *decoder) readLine() ([]byte, error) {
 	if d.line++; cap(d.buf) > batchBytes {
 		d.buf = nil
 	}

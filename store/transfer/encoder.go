@@ -13,13 +13,17 @@ import (
 type encoder struct {
 	w    *bufio.Writer
 	hash hash.Hash
+	head head
 	tail tail
 	size int64
+
+	seals     int64
+	sealBytes int
 }
 
 // newEncoder returns an encoder that has written the head.
 func newEncoder(w io.Writer, h head) (*encoder, error) {
-	e := &encoder{w: bufio.NewWriterSize(w, 64<<10), hash: digest.Hash()}
+	e := &encoder{w: bufio.NewWriterSize(w, 64<<10), hash: digest.Hash(), head: h}
 	line, err := encode(h)
 	if err != nil {
 		return nil, err

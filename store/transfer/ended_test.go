@@ -21,7 +21,7 @@ const closing = `{"type":"RUN_ERROR","message":"The process that ran the agent h
 func TestStreamPinned(t *testing.T) {
 	log, ctx := newLog(), t.Context()
 	s := transfer.NewStream(log, transfer.StreamSettings{Tenant: "x", ID: "s", Thread: "t", Pinned: true})
-	if got, want := fmt.Sprint(s.Parts()), "[{t 0 0 0 0}]"; got != want {
+	if got, want := fmt.Sprint(s.Parts()), "[{t 0 0 0 0 0}]"; got != want {
 		t.Errorf("the parts are %s, want %s", got, want)
 	}
 	check := func(want int, err error) {
@@ -43,7 +43,7 @@ func TestStreamPinned(t *testing.T) {
 	if list[4].Kind != store.Closing || list[4].Type != "RUN_ERROR" || list[4].Run != 4 {
 		t.Errorf("the fifth entry is %+v", list[4])
 	}
-	if got, want := fmt.Sprint(s.Parts()), "[{t 6 0 0 6}]"; got != want {
+	if got, want := fmt.Sprint(s.Parts()), "[{t 6 0 0 6 0}]"; got != want {
 		t.Errorf("the parts are %s, want %s", got, want)
 	}
 }

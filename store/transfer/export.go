@@ -39,6 +39,8 @@ type ExportRow struct {
 	Entries *int64 `json:"entries"`
 	// Last is the position of the last of them.
 	Last *int64 `json:"last"`
+	// Seals is the number of exported seals.
+	Seals *int64 `json:"seals"`
 	// Bytes is the size of the portable form before it was compressed.
 	Bytes *int64 `json:"bytes"`
 	// Digest is that of all lines but the last, which has it too.
@@ -46,8 +48,8 @@ type ExportRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// ExportFile writes the entries of a thread after a position to a file in the portable form.
-// The file is compressed with zstd if its name ends with CompressedSuffix. It is written
+// ExportFile writes the entries of a thread after a position to a file in the portable form,
+// and the seals of that position and of later ones. The file is compressed with zstd if its name ends with CompressedSuffix. It is written
 // completely or not at all. It never replaces a file, but a file with the same bytes counts
 // as written.
 func ExportFile(ctx context.Context, log store.Log, key store.Key, file string, after int64) ExportRow {
@@ -120,7 +122,13 @@ func (row *ExportRow) export(ctx context.Context, log store.Log, key store.Key, 
 	if after < 0 || after > t.Last {
 		return fmt.Errorf("thread %q has no position %d: its last is %d", key.Thread, after, t.Last)
 	}
-	out, err := newEncoder(w, head{Schema, key.Thread, after})
+	// The seals that exist now are at most of the entries that are read below.
+	firstSeal := max(after, 1)
+	schema := Schema
+	if t.Sealed >= firstSeal {
+		schema = SealedSchema
+	}
+	out, err := newEncoder(w, head{schema, key.Thread, after})
 	if err != nil {
 		return err
 	}
@@ -132,10 +140,37 @@ func (row *ExportRow) export(ctx context.Context, log store.Log, key store.Key, 
 			return err
 		}
 	}
+	last := after + out.tail.Entries
+	if schema == SealedSchema {
+		if last < t.Sealed {
+			return fmt.Errorf("thread %q has the seal of %d entries, but only %d could be read: %w", key.Thread, t.Sealed, last, store.ErrRewound)
+		}
+		if err := out.sealsOf(ctx, log, key, firstSeal, last); err != nil {
+			return err
+		}
+	}
 	if err := out.end(); err != nil {
 		return err
 	}
-	last := after + out.tail.Entries
-	row.Entries, row.Last, row.Bytes, row.Digest = &out.tail.Entries, &last, &out.size, &out.tail.Digest
+	row.Entries, row.Last, row.Seals, row.Bytes, row.Digest = &out.tail.Entries, &last, &out.seals, &out.size, &out.tail.Digest
+	return nil
+}
+
+// sealsOf writes the seals of a thread whose sizes are in a range. It has one, at least.
+func (e *encoder) sealsOf(ctx context.Context, log store.Log, key store.Key, first, last int64) error {
+	for s, err := range log.Seals(ctx, key, first-1) {
+		if err != nil {
+			return err
+		}
+		if s.Size > last { // it was made meanwhile
+			break
+		}
+		if err := e.seal(s); err != nil {
+			return err
+		}
+	}
+	if e.seals == 0 { // a deleted thread keeps only its last seal
+		return fmt.Errorf("thread %q: %w", key.Thread, store.ErrDeleted)
+	}
 	return nil
 }

@@ -7,16 +7,18 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/seal"
 )
 
-// decodeAll decodes a file and returns its head and its entries.
-func decodeAll(r io.Reader) (h head, list []store.Entry, err error) {
+// decodeAll decodes a file and returns its head, its entries and its seals.
+func decodeAll(r io.Reader) (h head, list []store.Entry, seals []store.Seal, err error) {
 	d, err := newLimitedDecoder(r, 1<<20)
 	for err == nil {
 		var e *store.Entry
@@ -25,19 +27,30 @@ func decodeAll(r io.Reader) (h head, list []store.Entry, err error) {
 		}
 	}
 	if err != io.EOF {
-		return head{}, nil, err
+		return head{}, nil, nil, err
 	}
-	return d.head, list, nil
+	return d.head, list, d.seals, nil
+}
+
+// sealOf returns a seal of a thread by an unknown key.
+func sealOf(thread string, size int64, token []byte) store.Seal {
+	c := seal.Checkpoint{Origin: "o", Size: size, Tenant: digest.Of(nil), Thread: digest.Of([]byte(thread)), Time: time.Unix(1e9, 0).UTC()}
+	return store.Seal{Size: size, Checkpoint: []byte(c.String() + "\n\u2014 o AAAAAAA=\n"), Token: token}
 }
 
 // encodeAll encodes a thread.
-func encodeAll(t testing.TB, h head, list []store.Entry) []byte {
+func encodeAll(t testing.TB, h head, list []store.Entry, seals ...store.Seal) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	e, err := newEncoder(&out, h)
 	for i := range list {
 		if err == nil {
 			err = e.entry(&list[i])
+		}
+	}
+	for i := range seals {
+		if err == nil {
+			err = e.seal(&seals[i])
 		}
 	}
 	if err == nil {
@@ -66,16 +79,21 @@ func FuzzDecoder(f *testing.F) {
 	}
 	f.Add(h, true)
 	f.Add(h, false)
+	for _, after := range []int64{0, 1} {
+		entry := store.Entry{Position: after + 1, Stream: "s", Kind: store.End, Data: []byte("eof")}
+		text := encodeAll(f, head{SealedSchema, "t", after}, []store.Entry{entry}, sealOf("t", 1, []byte("token")), sealOf("t", after+1, nil))
+		f.Add(string(text[:bytes.LastIndex(text, []byte(`{"entries"`))]), true)
+	}
 	f.Fuzz(func(t *testing.T, text string, sealed bool) {
 		if sealed {
-			last, err := encode(tail{int64(strings.Count(text, "\n") - 1), digest.Of([]byte(text))})
+			last, err := encode(tail{int64(strings.Count("\n"+text, "\n"+`{"position":`)), digest.Of([]byte(text))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			text += string(last)
 		}
-		h, list, err := decodeAll(strings.NewReader(text))
-		_, slowly, again := decodeAll(iotest.OneByteReader(strings.NewReader(text)))
+		h, list, seals, err := decodeAll(strings.NewReader(text))
+		_, slowly, _, again := decodeAll(iotest.OneByteReader(strings.NewReader(text)))
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() || len(list) != len(slowly) {
 			t.Errorf("%v, in small reads %v", err, again)
 		}
@@ -85,7 +103,7 @@ func FuzzDecoder(f *testing.F) {
 			}
 			return
 		}
-		if diff := cmp.Diff(text, string(encodeAll(t, h, list))); diff != "" {
+		if diff := cmp.Diff(text, string(encodeAll(t, h, list, seals...))); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -100,16 +118,17 @@ func TestDecoderAccepts(t *testing.T) {
 		{Position: 11, Stream: "s", Kind: store.Event, Data: []byte("\x00\xff")},
 		{Position: 12, Stream: "s", Kind: store.Event, Data: []byte{}},
 	}
-	want := head{Schema, "t", 7}
-	text := encodeAll(t, want, list)
-	h, got, err := decodeAll(bytes.NewReader(text))
+	want := head{SealedSchema, "t", 7}
+	sealed := []store.Seal{sealOf("t", 7, nil), sealOf("t", 8, []byte{0xff}), sealOf("t", 12, nil)}
+	text := encodeAll(t, want, list, sealed...)
+	h, got, seals, err := decodeAll(bytes.NewReader(text))
 	if err != nil || h != want {
 		t.Fatal(h, err)
 	}
-	if diff := cmp.Diff(list, got); diff != "" {
+	if diff := cmp.Diff(list, got) + cmp.Diff(sealed, seals); diff != "" {
 		t.Error(diff)
 	}
-	for line, form := range map[int]string{1: `"json":[[`, 2: `"text":"[[`, 3: `"json":{"a":1, "a":"\u0041"}`, 4: `"base64":"AP8="`, 5: `"text":""`} {
+	for line, form := range map[int]string{1: `"json":[[`, 2: `"text":"[[`, 3: `"json":{"a":1, "a":"\u0041"}`, 4: `"base64":"AP8="`, 5: `"text":""`, 7: `"token":"/w=="}}`} {
 		if got := string(bytes.Split(text, []byte("\n"))[line]); !strings.Contains(got, form) {
 			t.Errorf("line %d has not %s: %.200s", line, form, got)
 		}
@@ -132,9 +151,25 @@ func TestDecoderLimits(t *testing.T) {
 			t.Errorf("with a limit of %d bytes for a line of %d: %v", longest-over, longest, err)
 		}
 	}
+	seals := []store.Seal{sealOf("t", 1, []byte("token")), sealOf("t", 2, nil)}
+	bytesOf := len(seals[0].Checkpoint) + len(seals[0].Token) + len(seals[1].Checkpoint)
+	text = encodeAll(t, head{SealedSchema, "t", 1}, []store.Entry{{Position: 2, Stream: "s", Kind: store.End}}, seals...)
+	for _, over := range []int{0, 1} {
+		d, err := newDecoder(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.maxSeals = bytesOf - over
+		for err == nil {
+			_, err = d.entry()
+		}
+		if f, ok := errors.AsType[finding.Finding](err); ok != (over == 1) || ok && (f.Code != finding.LogFileMalformed || f.Line != 4) {
+			t.Errorf("with a limit of %d bytes of seals: %v", d.maxSeals, err)
+		}
+	}
 	// Errors of the reader are not findings.
 	broken := errors.New("broken")
-	if _, _, err := decodeAll(io.MultiReader(bytes.NewReader(text[:100]), iotest.ErrReader(broken))); err != broken {
+	if _, _, _, err := decodeAll(io.MultiReader(bytes.NewReader(text[:100]), iotest.ErrReader(broken))); err != broken {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // ImportSettings say where imported entries belong.
@@ -23,6 +24,9 @@ type ImportSettings struct {
 	// Thread is the thread of streams for which neither a RUN_STARTED nor the request
 	// names one. It may be empty. Files in the portable form name their thread.
 	Thread string
+	// Policy, if not nil, judges the seals of files in the portable form. A file with a seal
+	// that no trusted key has signed is refused.
+	Policy *seal.Policy
 }
 
 // Form is the form of an imported file.
@@ -58,6 +62,10 @@ type Row struct {
 // file and checks its digests before it appends anything, and again before it appends the
 // end of the stream. So a stream of the log that has ended is complete. If the file was
 // changed in between, the stream remains open.
+//
+// The seals of a file in the portable form must be of its entries and of those that the log has
+// before these, or nothing is appended. The log gets the seals that it does not have yet. Where
+// it has another seal of the same size, it keeps its own, and the row has a warning seal_kept.
 //
 // If a response was cut off within its content coding, the events before that are appended,
 // and the row has a warning content_coding_damaged.
@@ -133,7 +141,7 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 	if file != nil {
 		file.Close()
 		row.Form = FormLog
-		return row.importThread(ctx, log, src, s.Tenant)
+		return row.importThread(ctx, log, src, s)
 	}
 	first, pinned, err := row.check(ctx, src, s.Thread)
 	if err != nil {

@@ -21,6 +21,11 @@ const (
 	// maxLineBytes limits a line of the portable form. Text takes at most two bytes for
 	// each byte of data, and an id at most six.
 	maxLineBytes = 2*store.MaxEntryBytes + 16*store.MaxIDBytes
+
+	// maxSealBytes limits the checkpoints and tokens of all seals of a file together, because
+	// they are kept in memory until they were compared with the entries. Without tokens, these
+	// are about a million seals.
+	maxSealBytes = 512 << 20
 )
 
 // full reports whether a batch needs no more entries.

@@ -17,8 +17,12 @@ import (
 	"github.com/p20export/p20export/store"
 )
 
-// Schema is the value of the schema key of the portable form.
-const Schema = "p20export.log.v1"
+// Schema is the value of the schema key of the portable form, and SealedSchema that of a file
+// that has seals.
+const (
+	Schema       = "p20export.log.v1"
+	SealedSchema = "p20export.log.v2"
+)
 
 // head is the first line of the portable form.
 type head struct {

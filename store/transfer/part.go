@@ -21,6 +21,9 @@ type Part struct {
 	Surplus int64 `json:"surplus"`
 	// Last is the position of the last of the entries.
 	Last int64 `json:"last"`
+	// Seals is the number of seals of the file that the log has now. Only the portable form has
+	// seals.
+	Seals int64 `json:"seals"`
 }
 
 // logError is an error of the log, as opposed to one of a file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
@@ -71,55 +72,25 @@ func (s *source) portableDamage() finding.Finding {
 	return finding.New(finding.LogFileMalformed, "%s is a thread in the portable form, but was changed: it must begin with %s", finding.Escape(s.in.Path), portablePrefix)
 }
 
-// importThread appends the rest of a thread in the portable form, after it has read the
-// whole file and has checked its digest.
-func (row *Row) importThread(ctx context.Context, log store.Log, src *source, tenant string) error {
-	checked, err := eachEntry(ctx, src, func(*store.Entry) error { return nil })
-	if err != nil {
-		return err
-	}
-	thread := checked.head.Thread
-	to := &copier{log: log, key: store.Key{Tenant: tenant, Thread: thread}, Part: Part{Thread: thread}}
-	if err := to.require(ctx, checked.head.After); err != nil {
-		row.Parts = append(row.Parts, to.Part)
-		return err
-	}
-	var batch []store.Entry
-	size := 0
-	flush := func() error {
-		err := to.write(ctx, batch)
-		batch, size = nil, 0
-		return err
-	}
-	again, err := eachEntry(ctx, src, func(e *store.Entry) error {
-		batch = append(batch, *e)
-		if size += len(e.Data); full(len(batch), size) {
-			return flush()
-		}
-		return nil
-	})
-	if err == nil && (again.head != checked.head || again.tail != checked.tail) {
-		err = finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
-	}
-	if err == nil {
-		err = flush()
-	}
-	row.Parts = append(row.Parts, to.Part)
-	if errors.Is(err, store.ErrEntry) {
-		err = finding.New(finding.LogFileMalformed, "the log refuses an entry of the file: %s", finding.Escape(err.Error()))
-	}
-	return err
+// contents is what the first reading of a file in the portable form has found.
+type contents struct {
+	head
+	tail
+	seals []store.Seal
 }
 
-// eachEntry calls each for every entry of a file in the portable form, and returns the
-// decoder, which has read the file to its end.
-func eachEntry(ctx context.Context, src *source, each func(*store.Entry) error) (*decoder, error) {
-	r, err := src.openPortable(ctx)
-	if err != nil {
+// readPortable reads a file in the portable form to its end, and checks it. It returns nil if
+// the file is something else.
+func (s *source) readPortable(ctx context.Context) (*contents, error) {
+	return s.eachEntry(ctx, func(*store.Entry) error { return nil })
+}
+
+// eachEntry calls each for every entry of a file in the portable form, and reads it to its end.
+// It returns nil if the file is something else.
+func (s *source) eachEntry(ctx context.Context, each func(*store.Entry) error) (*contents, error) {
+	r, err := s.openPortable(ctx)
+	if r == nil || err != nil {
 		return nil, err
-	}
-	if r == nil {
-		return nil, finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
 	}
 	defer r.Close()
 	d, err := newDecoder(r)
@@ -134,7 +105,60 @@ func eachEntry(ctx context.Context, src *source, each func(*store.Entry) error) 
 	if err != io.EOF {
 		return nil, r.damage(err)
 	}
-	return d, nil
+	return &contents{d.head, d.tail, d.seals}, nil
+}
+
+// entries returns the entries of a file in the portable form that was read before. The last
+// pair is the finding digest_mismatch if the file was changed since.
+func (s *source) entries(ctx context.Context, was *contents) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		errStopped := errors.New("stopped")
+		c, err := s.eachEntry(ctx, func(e *store.Entry) error {
+			if !yield(e, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err == nil && (c == nil || c.head != was.head || c.tail != was.tail) {
+			err = s.changed()
+		}
+		if err != nil && err != errStopped {
+			yield(nil, err)
+		}
+	}
+}
+
+// changed returns the finding for a file that was changed after the first reading.
+func (s *source) changed() error {
+	return finding.New(finding.DigestMismatch, "%s was changed while it was read", finding.Escape(s.in.Path))
+}
+
+// importThread appends the rest of a thread in the portable form, and then adds its seals. Before
+// that, it has read the whole file, and has checked its digest and its seals.
+func (row *Row) importThread(ctx context.Context, log store.Log, src *source, s ImportSettings) error {
+	file, err := src.readPortable(ctx)
+	if err == nil && file == nil {
+		err = src.changed()
+	}
+	if err != nil {
+		return err
+	}
+	to := &copier{log: log, key: store.Key{Tenant: s.Tenant, Thread: file.Thread}, Part: Part{Thread: file.Thread}}
+	err = to.require(ctx, file.After)
+	if err == nil && len(file.seals) > 0 {
+		err = row.checkSeals(ctx, to, src, file, s.Policy)
+	}
+	if err == nil {
+		err = to.copy(ctx, src.entries(ctx, file))
+	}
+	if err == nil && len(file.seals) > 0 {
+		err = row.addSeals(ctx, to, file.seals)
+	}
+	row.Parts = append(row.Parts, to.Part)
+	if errors.Is(err, store.ErrEntry) {
+		err = finding.New(finding.LogFileMalformed, "the log refuses an entry of the file: %s", finding.Escape(err.Error()))
+	}
+	return err
 }
 
 // copier writes entries at their positions to a thread.
@@ -144,6 +168,25 @@ type copier struct {
 	key   store.Key
 	known bool
 	last  int64 // the last position of the thread
+}
+
+// copy writes entries in batches.
+func (c *copier) copy(ctx context.Context, entries iter.Seq2[*store.Entry, error]) error {
+	var batch []store.Entry
+	size := 0
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		batch = append(batch, *e)
+		if size += len(e.Data); full(len(batch), size) {
+			if err := c.write(ctx, batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+	}
+	return c.write(ctx, batch)
 }
 
 // write compares entries with those that the log has at their positions, and appends the

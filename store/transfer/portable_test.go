@@ -123,8 +123,8 @@ func sample(t testing.TB) store.Log {
 	return log
 }
 
-// seal returns lines with the last line that belongs to them.
-func seal(lines []string) string {
+// withTail returns lines with the last line that belongs to them.
+func withTail(lines []string) string {
 	text := strings.Join(lines, "")
 	return text + fmt.Sprintf("{\"entries\":%d,\"digest\":\"%s\"}\n", len(lines)-1, digest.Of([]byte(text)))
 }
@@ -134,7 +134,7 @@ func TestHostileExports(t *testing.T) {
 	text := export(t, sample(t), store.Key{Thread: "t"}, 0)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	lines, last := lines[:len(lines)-1], lines[len(lines)-1]+"\n"
-	if seal(lines) != text || len(lines) != 13 {
+	if withTail(lines) != text || len(lines) != 13 {
 		t.Fatalf("the export is\n%s", text)
 	}
 	for i := len(`{"schema":"p20export.log.v1"`); i < len(text); i += 7 {
@@ -201,7 +201,7 @@ func TestHostileExports(t *testing.T) {
 		"after the end":      func(l []string) []string { return append(l, strings.Replace(l[2], `"position":2`, `"position":13`, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			changed := seal(change(append([]string(nil), lines...)))
+			changed := withTail(change(append([]string(nil), lines...)))
 			if changed == text {
 				t.Fatal("nothing was changed")
 			}
@@ -315,7 +315,7 @@ func TestIncremental(t *testing.T) {
 	for _, after := range []int64{6, 12} { // the second has no entries
 		part := file(t, "part", export(t, log, key, after))
 		refused(t, newLog(), part, transfer.ImportSettings{}, finding.LogEntryDiffers)
-		if row := transfer.Import(t.Context(), log, inputs.File(part), transfer.ImportSettings{}); row.Verdict != project.Written || fmt.Sprint(row.Parts) != fmt.Sprintf("[{t 0 %d 0 12}]", 12-after) {
+		if row := transfer.Import(t.Context(), log, inputs.File(part), transfer.ImportSettings{}); row.Verdict != project.Written || fmt.Sprint(row.Parts) != fmt.Sprintf("[{t 0 %d 0 12 0}]", 12-after) {
 			t.Error(show(row))
 		}
 	}

@@ -43,7 +43,7 @@ func TestStreamFlush(t *testing.T) {
 	if e := entries(t, log, store.Key{Thread: "t"})[0]; string(e.Data) != input("q", "r") {
 		t.Errorf("the request is %s", e.Data)
 	}
-	if got, want := fmt.Sprint(s.Parts()), "[{t 5 0 0 5}]"; got != want {
+	if got, want := fmt.Sprint(s.Parts()), "[{t 5 0 0 5 0}]"; got != want {
 		t.Errorf("the parts are %s, want %s", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
@@ -72,7 +73,7 @@ func isHead(data []byte) bool {
 	}
 	v, _ := o.Get("schema")
 	schema, valid := v.Text()
-	return valid && schema == Schema
+	return valid && strings.HasPrefix(schema, schemaPrefix)
 }
 
 // threadID returns the threadId of an event or a request, or "" if it cannot be the id of a

@@ -29,6 +29,7 @@ func (p *Printer) Imported(row transfer.Row) {
 		case part.Found > 0:
 			counts += ", " + humanize.Grouped(part.Found) + " there before"
 		}
+		counts += sealCount(part.Seals)
 		p.Line("  thread    \t%s  %s", shownID(part.Thread), counts)
 	}
 	p.Findings(row.Findings)
@@ -68,10 +69,18 @@ func (p *Printer) Exported(row transfer.ExportRow) {
 		if strings.HasSuffix(row.File, transfer.CompressedSuffix) {
 			size += " before compression"
 		}
-		p.Line("  entries   \t%s, %s", humanize.Grouped(*row.Entries), size)
+		p.Line("  entries   \t%s, %s%s", humanize.Grouped(*row.Entries), size, sealCount(*row.Seals))
 		p.Line("  last      \t%s", humanize.Grouped(*row.Last))
 	}
 	p.Findings(row.Findings)
+}
+
+// sealCount returns the number of seals after a comma, or "" if there is none.
+func sealCount(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return ", " + Plural(int(n), "seal", "seals")
 }
 
 func entryCount(n int64) string { return Plural(int(n), "entry", "entries") }
