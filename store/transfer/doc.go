@@ -5,7 +5,8 @@
 // are given and append only the rest, so an import can be repeated and a part of one can be
 // completed.
 //
-// Export writes a thread to a file in the portable form, and Import reads such a file back.
+// Export writes a thread to a file in the portable form, with its seals, and Import reads such a
+// file back. OpenThread opens one to compare it with a log.
 //
 // The package knows which thread an event belongs to. It must not know how a log stores
 // entries or how conversations are computed from them.
