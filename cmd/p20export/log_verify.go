@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/seal"
+	"github.com/p20export/p20export/store/transfer"
 )
 
 func newLogVerify() *cobra.Command {
@@ -51,7 +53,7 @@ sealed again, nor that the end of a thread was removed with its seals.
 	f := addStoreFlags(cmd)
 	f.addAllTenants(cmd, "with --all: threads")
 	cmd.Flags().BoolVar(&all, "all", false, "verify all threads of the tenant, also deleted ones")
-	cmd.Flags().StringArrayVar(&against, "against", nil, "compare with the checkpoint, proof or export in `FILE` (repeatable)")
+	cmd.Flags().StringArrayVar(&against, "against", nil, "compare with the checkpoint, proof or export in `FILE` (repeatable); - is a checkpoint or proof on standard input")
 	fl.add(cmd)
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,10 +64,11 @@ sealed again, nor that the end of a thread was removed with its seals.
 		if err != nil {
 			return err
 		}
-		known, err := readKnown(cmd, against)
+		known, end, err := readKnown(cmd.Context(), against)
 		if err != nil {
 			return err
 		}
+		defer end()
 		log, err := f.open(cmd.Context(), logs.Existing)
 		if err != nil {
 			return err
@@ -81,25 +84,50 @@ sealed again, nor that the end of a thread was removed with its seals.
 // knownFile is what a file of --against says.
 type knownFile struct {
 	seal.Known
-	path string
-	used bool
+	thread *transfer.ThreadFile // if it is an export
+	used   bool
 }
 
-// readKnown reads the files of --against.
-func readKnown(cmd *cobra.Command, paths []string) ([]*knownFile, error) {
-	var all []*knownFile
-	for _, path := range paths {
-		data, err := capture.ReadInput(cmd.Context(), path, seal.MaxProofBytes)
-		if err != nil {
-			return nil, inputError(err)
-		}
-		k, err := seal.ReadKnown(finding.Escape(path), data)
-		if err != nil {
-			return nil, fmt.Errorf("--against %s: %w", finding.Quote(path), inputError(err))
-		}
-		all = append(all, &knownFile{Known: k, path: path})
+// isOf reports whether a file is of a thread. An export does not say of which tenant it is.
+func (k *knownFile) isOf(key store.Key, tenant string) bool {
+	if k.thread != nil {
+		return key.Thread == k.thread.Thread && key.Tenant == tenant
 	}
-	return all, nil
+	return k.IsOf(key)
+}
+
+// readKnown reads the files of --against. The function end must be called.
+func readKnown(ctx context.Context, paths []string) (all []*knownFile, end func(), err error) {
+	end = func() {
+		for _, k := range all {
+			if k.thread != nil {
+				k.thread.Close()
+			}
+		}
+	}
+	for _, path := range paths {
+		k := &knownFile{}
+		err := transfer.ErrNotThread
+		if path != "-" { // which can be read once
+			k.thread, err = transfer.OpenThread(ctx, path)
+		}
+		switch {
+		case err == nil:
+			k.Known = k.thread.Known(ctx)
+		case errors.Is(err, transfer.ErrNotThread):
+			var data []byte
+			if data, err = capture.ReadInput(ctx, path, seal.MaxProofBytes); err == nil {
+				k.Known, err = seal.ReadKnown(path, data)
+			}
+		}
+		if err != nil {
+			end()
+			return nil, nil, fmt.Errorf("--against %s: %w", finding.Quote(path), inputError(err))
+		}
+		k.From = finding.Printable(path)
+		all = append(all, k)
+	}
+	return all, end, nil
 }
 
 // logVerification is the work of log verify.
@@ -157,7 +185,7 @@ func (v *logVerification) run(ids []string) error {
 // of returns what is known of a thread.
 func (v *logVerification) of(key store.Key, only bool) (known []seal.Known) {
 	for _, k := range v.known {
-		if only || k.IsOf(key) {
+		if only || k.isOf(key, v.tenant) {
 			k.used = true
 			known = append(known, k.Known)
 		}

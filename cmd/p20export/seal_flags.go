@@ -20,6 +20,7 @@ type sealFlags struct {
 	origin    string
 	witnesses []string
 	witnessFlags
+	before trustFlags
 }
 
 // add adds the flags. keyFlag is --key or --seal.
@@ -34,11 +35,12 @@ func (fl *sealFlags) addSeal(cmd *cobra.Command) {
 	flags.StringVar(&fl.origin, "origin", "p20export", "`NAME` of the log, which begins the origin of each seal, such as agents.example/log")
 	flags.StringArrayVar(&fl.witnesses, "witness", nil, "ask the witness at `URL` to cosign each seal (repeatable)")
 	fl.witnessFlags.add(cmd)
+	flags.StringArrayVar(&fl.before.paths, "trust", nil, "a seal may follow one by the public keys in the file or directory `PATH`, such as earlier keys (PEM; repeatable)")
 }
 
 // checkSeal checks the flags of addSeal.
 func (fl *sealFlags) checkSeal(cmd *cobra.Command) error {
-	for _, name := range []string{"origin", "witness", "witness-key"} {
+	for _, name := range []string{"origin", "witness", "witness-key", "trust"} {
 		if !fl.given() && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s needs --%s: the key that signs seals", name, fl.keyFlag)
 		}
@@ -64,11 +66,15 @@ func (fl *sealFlags) openSeal(ctx context.Context, cmd *cobra.Command) (*seal.Se
 	if err != nil {
 		return nil, nil, err
 	}
+	before, err := fl.before.read()
+	if err != nil {
+		return nil, nil, err
+	}
 	s, end, err := fl.signFlags.open(ctx, cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := &seal.Settings{Name: fl.origin, Signers: s.Signers, Authority: s.Authority, Witnesses: fl.witnesses, WitnessKeys: witnesses}
+	settings := &seal.Settings{Name: fl.origin, Signers: s.Signers, Trust: before, Authority: s.Authority, Witnesses: fl.witnesses, WitnessKeys: witnesses}
 	if err := settings.Check(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("--%s: %w", fl.keyFlag, err), end())
 	}

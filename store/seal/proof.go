@@ -199,7 +199,7 @@ func DecodeProof(file []byte) (*Proof, error) {
 		return nil, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
 	}
 	if again, err := p.Encode(); err != nil || !bytes.Equal(again, file) {
-		return nil, finding.New(finding.ProofMalformed, "it is not in the form that p20export writes")
+		return nil, finding.New(finding.ProofMalformed, "it is not in its only form")
 	}
 	p.Seal.Size = c.Size
 	if hash, err := computed(c.Size); err != nil || hash != c.Root || size > c.Size {

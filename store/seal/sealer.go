@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -20,6 +21,9 @@ type Settings struct {
 	Name string
 	// Signers sign each seal with Ed25519 keys, at least one.
 	Signers []sign.Signer
+	// Trust has the public keys of others whose seals a new one may follow, such as keys that
+	// were used before. It may be nil.
+	Trust *sign.Trust
 	// Authority is the http or https URL of a time-stamp authority (RFC 3161), or empty.
 	Authority string
 	// Witnesses are the http or https URLs of the witnesses that must cosign each seal,
@@ -62,9 +66,10 @@ type Sealed struct {
 // Seal seals all entries that a thread has now. The seal is in the log when Seal returns. If
 // nothing was appended since the last one, Seal returns that.
 //
-// Before it signs, Seal compares the entries with the last seal. It reads those that follow
-// the last kept block of each; that earlier ones were not changed is for Verify to find out.
-// The error is a finding, for example thread_rewritten, or one of the log.
+// Before it signs, Seal checks that one of its keys or of those in Trust has signed the last
+// seal, and compares the entries with that. It reads those that follow the last kept block;
+// that earlier ones were not changed is for Verify to find out. The error is a finding, for
+// example thread_rewritten, or one of the log.
 func (s *Settings) Seal(ctx context.Context, log store.Log, key store.Key) (*Sealed, error) {
 	t, err := log.Thread(ctx, key)
 	if err != nil {
@@ -128,6 +133,11 @@ func (w *work) compare(ctx context.Context, size int64) error {
 	if err != nil {
 		return err
 	}
+	if w.settings != nil {
+		if err := w.settings.checkSigned(before); err != nil {
+			return err
+		}
+	}
 	root, err := w.tree.root(ctx, size)
 	if err == nil && root != before.Root && w.kept > 0 {
 		// The kept blocks may be wrong.
@@ -139,6 +149,30 @@ func (w *work) compare(ctx context.Context, size int64) error {
 			size, finding.Quote(w.tree.key.Thread), before.Time.Format(time.RFC3339))
 	}
 	return err
+}
+
+// checkSigned returns a finding unless a known key has signed a seal.
+func (s *Settings) checkSigned(before *Sealed) error {
+	var verifiers []note.Verifier
+	add := func(key *sign.PublicKey) {
+		if v, err := verifierOf(before.Origin, key); err == nil {
+			verifiers = append(verifiers, v)
+		}
+	}
+	for _, by := range s.Signers {
+		add(by.Public())
+	}
+	if s.Trust != nil {
+		for by, key := range s.Trust.Trusted() {
+			if !slices.ContainsFunc(s.Signers, func(own sign.Signer) bool { return own.Public().ID == by.KeyID }) {
+				add(key)
+			}
+		}
+	}
+	if _, err := openNote(before.Seal.Checkpoint, verifiers...); err != nil {
+		return finding.New(finding.SealUntrusted, "no known key has signed the last seal, which is of %d entries; no new seal is made", before.Seal.Size).WithSeverity(finding.Error)
+	}
+	return nil
 }
 
 // seal makes the seal of the first entries and adds it to the log.

@@ -106,14 +106,17 @@ func ReadKnown(from string, file []byte) (Known, error) {
 // Verify computes the tree of a thread from its entries, and compares it with all seals that the
 // log has and with those that the verifier knows. The error is one of the log or of ctx.
 func (p *Policy) Verify(ctx context.Context, log store.Log, key store.Key, known ...Known) (Row, error) {
+	row, err := p.verify(ctx, log, key, known)
+	if errors.Is(err, store.ErrDeleted) { // meanwhile
+		row, err = p.verify(ctx, log, key, known)
+	}
+	return row, err
+}
+
+func (p *Policy) verify(ctx context.Context, log store.Log, key store.Key, known []Known) (Row, error) {
 	v := &verification{policy: p, ctx: ctx, log: log, key: key, roots: make(map[int64]Hash)}
 	v.row = Row{Tenant: key.Tenant, Thread: key.Thread, Findings: []finding.Finding{}}
 	err := v.run(known)
-	if errors.Is(err, store.ErrDeleted) { // meanwhile
-		v = &verification{policy: p, ctx: ctx, log: log, key: key, row: v.row}
-		v.row.Findings = []finding.Finding{}
-		err = v.run(known)
-	}
 	finding.Sort(v.row.Findings)
 	return v.row, err
 }
@@ -127,11 +130,15 @@ type verification struct {
 	seals  []*opened // that are of the thread
 	own    int       // the number of those that the log has
 	roots  map[int64]Hash
-	// same is the position up to which the entries are those of earlier copies, and differs the
-	// first that is not, or 0.
-	same, differs int64
-	row           Row
+	// same has the positions whose entries are those of earlier copies, and differs is the first
+	// whose entry is not, or 0.
+	same    []span
+	differs int64
+	row     Row
 }
+
+// span has the positions from first to last.
+type span struct{ first, last int64 }
 
 func (v *verification) add(code finding.Code, format string, args ...any) {
 	v.row.Findings = append(v.row.Findings, finding.New(code, format, args...))
@@ -249,8 +256,10 @@ func (v *verification) compare(k Known) error {
 			v.add(finding.ThreadRewritten, "entry %d is not that of %s", position, k.From)
 			return nil
 		}
-		if position == v.same+1 {
-			v.same = position
+		if n := len(v.same); n > 0 && v.same[n-1].last == position-1 {
+			v.same[n-1].last = position
+		} else {
+			v.same = append(v.same, span{position, position})
 		}
 	}
 	return nil
@@ -343,12 +352,15 @@ func (v *verification) locate(known, own *opened) (from, to int64) {
 	if all && own != nil {
 		to = min(own.Checkpoint.Size, v.row.Entries+1)
 	}
-	if v.same < to {
-		from = v.same
-	}
 	for _, s := range v.seals {
 		if s.Checkpoint.Size < to && (s.known || all) && v.matches(s) {
 			from = max(from, s.Checkpoint.Size)
+		}
+	}
+	slices.SortFunc(v.same, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	for _, same := range v.same {
+		if same.first <= from+1 {
+			from = max(from, min(same.last, to-1))
 		}
 	}
 	return from + 1, to

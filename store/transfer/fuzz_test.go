@@ -34,8 +34,9 @@ func decodeAll(r io.Reader) (h head, list []store.Entry, seals []store.Seal, err
 
 // sealOf returns a seal of a thread by an unknown key.
 func sealOf(thread string, size int64, token []byte) store.Seal {
-	c := seal.Checkpoint{Origin: "o", Size: size, Tenant: digest.Of(nil), Thread: digest.Of([]byte(thread)), Time: time.Unix(1e9, 0).UTC()}
-	return store.Seal{Size: size, Checkpoint: []byte(c.String() + "\n\u2014 o AAAAAAA=\n"), Token: token}
+	origin := seal.OriginOf("o", store.Key{Thread: thread})
+	c := seal.Checkpoint{Origin: origin, Size: size, Tenant: digest.Of(nil), Thread: digest.Of([]byte(thread)), Time: time.Unix(1e9, 0).UTC()}
+	return store.Seal{Size: size, Checkpoint: []byte(c.String() + "\n\u2014 " + origin + " AAAAAAA=\n"), Token: token}
 }
 
 // encodeAll encodes a thread.

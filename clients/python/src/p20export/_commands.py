@@ -991,6 +991,7 @@ class TransferPart(Row):
     found: int
     surplus: int
     last: int
+    seals: int
 
 
 class LogImportRow(Row, row="log_import", parts=TransferPart, findings=Finding):
@@ -1016,6 +1017,7 @@ class LogExportRow(Row, row="log_export", findings=Finding):
     verdict: Verdict
     entries: int | None
     last: int | None
+    seals: int | None
     bytes: int | None
     digest: str | None
     findings: list[Finding]
@@ -1869,6 +1871,7 @@ def log_import(
     store: str | None = None,
     tenant: str | None = None,
     thread: str | None = None,
+    trust: str | Sequence[str] = (),
 ) -> list[LogImportRow]:
     """Append captures, or exported threads, to a log.
 
@@ -1880,6 +1883,7 @@ def log_import(
     store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
     tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
     thread: the ID of the thread of captures that do not name one
+    trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
     """
     return call("log import", locals())
 
@@ -2001,6 +2005,7 @@ def log_seal(
     store: str | None = None,
     tenant: str | None = None,
     timestamp: str | None = None,
+    trust: str | Sequence[str] = (),
     witness: str | Sequence[str] = (),
     witness_key: str | Sequence[str] = (),
 ) -> list[LogSealRow]:
@@ -2021,6 +2026,7 @@ def log_seal(
     store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
     tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
     timestamp: ask the time-stamp authority at URL (RFC 3161) for a token over each signature
+    trust: a seal may follow one by the public keys in the file or directory PATH, such as earlier keys (PEM; repeatable)
     witness: ask the witness at URL to cosign each seal (repeatable)
     witness_key: cosignatures of the witness with this KEY count: NAME+HASH+BASE64 (repeatable)
     """
@@ -2085,7 +2091,7 @@ def log_verify(
     p20export log verify THREAD... [flags]
     p20export log verify --all [flags]
 
-    against: compare with the checkpoint, proof or export in FILE (repeatable)
+    against: compare with the checkpoint, proof or export in FILE (repeatable); - is a checkpoint or proof on standard input
     all: verify all threads of the tenant, also deleted ones
     all_tenants: with --all: threads of all tenants
     at: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
