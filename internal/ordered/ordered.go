@@ -27,14 +27,15 @@ func Map[I, O any](ctx context.Context, jobs int, in iter.Seq[I], work func(work
 		return sequential(ctx, in, work)
 	}
 	return func(yield func(O) bool) {
-		ctx, stop := context.WithCancel(ctx)
+		parent := ctx
+		ctx, stop := context.WithCancel(parent)
 		m := &mapper[I, O]{stop: stop, work: work, tasks: make(chan *task[I, O]), order: make(chan *task[I, O], window*jobs-2)}
 		defer m.rethrow()
 		defer m.running.Wait()
 		defer stop()
 		m.start(func() { m.feed(ctx, in) })
 		for worker := range jobs {
-			m.start(func() { m.run(worker) })
+			m.start(func() { m.run(parent, worker) })
 		}
 		for t := range m.order {
 			select {
@@ -122,9 +123,13 @@ func (m *mapper[I, O]) feed(ctx context.Context, in iter.Seq[I]) {
 	}
 }
 
-// run does the work of one worker.
-func (m *mapper[I, O]) run(worker int) {
+// run does the work of one worker, until ctx is done. That is the context of Map: the one of feed
+// is done a little later.
+func (m *mapper[I, O]) run(ctx context.Context, worker int) {
 	for t := range m.tasks {
+		if ctx.Err() != nil {
+			return
+		}
 		t.output = m.work(worker, t.input)
 		close(t.done)
 	}
