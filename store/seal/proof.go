@@ -150,10 +150,9 @@ func covering(ctx context.Context, log store.Log, key store.Key, position int64)
 			return nil, nil, err
 		}
 		w := work{tree: tree{log: log, key: key}}
-		if w.tree.blocks, err = log.Blocks(ctx, key); err != nil {
+		if err := w.keep(ctx, s.Size); err != nil {
 			return nil, nil, err
 		}
-		w.kept = int64(len(w.tree.blocks))
 		return &w.tree, sealed, w.compare(ctx, s.Size)
 	}
 	return nil, nil, finding.New(finding.SealMissing, "no seal covers position %d of thread %s; it is sealed up to %d", position, finding.Quote(key.Thread), th.Sealed)

@@ -82,10 +82,9 @@ func (s *Settings) Seal(ctx context.Context, log store.Log, key store.Key) (*Sea
 		return last(ctx, log, key, t.Last)
 	}
 	w := work{settings: s, tree: tree{log: log, key: key}}
-	if w.tree.blocks, err = log.Blocks(ctx, key); err != nil {
+	if err := w.keep(ctx, t.Sealed); err != nil {
 		return nil, err
 	}
-	w.kept = int64(len(w.tree.blocks)) / store.BlockHashBytes
 	if err := w.compare(ctx, t.Sealed); err != nil {
 		return nil, err
 	}
@@ -122,6 +121,15 @@ type work struct {
 	settings *Settings
 	tree     tree
 	kept     int64 // blocks that the log keeps
+}
+
+// keep uses the blocks that the log keeps, as far as a seal of a size covers them: compare checks
+// only these, so others could be wrong.
+func (w *work) keep(ctx context.Context, size int64) error {
+	blocks, err := w.tree.log.Blocks(ctx, w.tree.key)
+	w.kept = min(int64(len(blocks))/store.BlockHashBytes, size/store.BlockEntries)
+	w.tree.blocks = slices.Clip(blocks[:w.kept*store.BlockHashBytes])
+	return err
 }
 
 // compare returns the finding thread_rewritten if the entries differ from the last seal.
