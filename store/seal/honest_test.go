@@ -79,7 +79,7 @@ func TestCopiedSQLite(t *testing.T) {
 	v := &victim{key: thread}
 	v.grow(t, log, o, []step{{events("a", 300), true}, {events("b", 10), false}})
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	exec(t, file, `VACUUM INTO '`+copied+`'`)
+	execute(t, file, `VACUUM INTO '`+copied+`'`)
 	known := seal.Known{From: "a mail", Seals: v.seals}
 	isUnchanged(t, o, sqliteLog(copied).open(t), thread, "copied", known)
 	restore := sqlitetest.Rewind(t, file)
@@ -114,8 +114,8 @@ func TestCopiedSQLite(t *testing.T) {
 	check("rolled back and sealed", seal.Forked, 301, 320)
 }
 
-// exec changes the database in a file.
-func exec(t testing.TB, file, query string, args ...any) {
+// execute changes the database in a file.
+func execute(t testing.TB, file, query string, args ...any) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file)
 	if err != nil {
@@ -147,8 +147,8 @@ func TestMigratedSQLite(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "log.db"), filepath.Join(t.TempDir(), "log.db")
 	testkit.Write(t, one, data)
 	testkit.Write(t, two, data)
-	exec(t, two, string(bytes.TrimPrefix(testkit.Read(t, "../sqlite/migrations/00002_open_streams.sql"), []byte("-- +goose Up\n"))))
-	exec(t, two, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (2, 1)`)
+	execute(t, two, string(bytes.TrimPrefix(testkit.Read(t, "../sqlite/migrations/00002_open_streams.sql"), []byte("-- +goose Up\n"))))
+	execute(t, two, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (2, 1)`)
 	o := newOperator(t)
 	first, second := sqliteLog(one).open(t), sqliteLog(two).open(t)
 	n := 0
@@ -233,16 +233,16 @@ func TestWrongBlocks(t *testing.T) {
 		appendAll(t, log, thread, events("a", 600))
 		o.sealed(t, log, thread)
 		if blocks.first < 2 {
-			exec(t, file, `DELETE FROM blocks`)
+			execute(t, file, `DELETE FROM blocks`)
 			if blocks.first > 0 {
 				right, err := seal.TreeOf(log, thread, nil).Blocks(t.Context(), 256)
 				if err != nil {
 					t.Fatal(err)
 				}
-				exec(t, file, `INSERT INTO blocks VALUES (1, 0, $1)`, right)
+				execute(t, file, `INSERT INTO blocks VALUES (1, 0, $1)`, right)
 			}
 		}
-		exec(t, file, `INSERT INTO blocks VALUES (1, $1, $2)`, blocks.first, blocks.hashes)
+		execute(t, file, `INSERT INTO blocks VALUES (1, $1, $2)`, blocks.first, blocks.hashes)
 		isUnchanged(t, o, log, thread, name)
 		if _, err := seal.Prove(t.Context(), log, thread, 300); err != nil {
 			t.Errorf("%s: %v", name, err)

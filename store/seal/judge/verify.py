@@ -178,7 +178,7 @@ def results(source: str, keys: list, against: list):
     if data.startswith((b"c2sp.org/", b'{"schema":"p20export.proof.')):
         yield {"file": source}, lambda: proof(data, keys)
         return
-    unseen = {digest for digest, _ in against}
+    unseen = set() if data.startswith(b"{") else {digest for digest, _ in against}
     for tenant, id, *thread in export(data) if data.startswith(b"{") else database(source):
         unseen.discard(digest := hashlib.sha256(id.encode()).hexdigest())
         yield {"tenant": tenant, "thread_id": id}, lambda: verify(*thread, digest, keys, against)
