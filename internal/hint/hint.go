@@ -369,6 +369,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"seal_untrusted":       "if you trust whoever sealed the thread, name the public key with --trust",
 		"seal_of_another":      "give the seals of this thread; docs/seals.md says which digests of ids they have",
 		"seal_of_other_tenant": "if the thread was not imported from another tenant, find out who moved it",
+		"seal_kept":            "none is needed; keep the file if somebody relies on its seals",
 		"seal_missing":         "seal the thread with p20export log seal, or name the public key of whoever sealed it with --trust",
 		"thread_rewritten":     "compare the thread with an export that you trust: p20export log verify --against EXPORT finds the first entry that differs",
 		"thread_cut_off":       "find the copy of the log that has the other entries; p20export log import adds them from an export",

@@ -34,9 +34,8 @@ func decodeAll(r io.Reader) (h head, list []store.Entry, seals []store.Seal, err
 
 // sealOf returns a seal of a thread by an unknown key.
 func sealOf(thread string, size int64, token []byte) store.Seal {
-	origin := seal.OriginOf("o", store.Key{Thread: thread})
-	c := seal.Checkpoint{Origin: origin, Size: size, Tenant: digest.Of(nil), Thread: digest.Of([]byte(thread)), Time: time.Unix(1e9, 0).UTC()}
-	return store.Seal{Size: size, Checkpoint: []byte(c.String() + "\n\u2014 " + origin + " AAAAAAA=\n"), Token: token}
+	c := seal.Checkpoint{Origin: seal.OriginOf("o", store.Key{Thread: thread}), Size: size, Tenant: digest.Of(nil), Thread: digest.Of([]byte(thread)), Time: time.Unix(1e9, 0).UTC()}
+	return store.Seal{Size: size, Checkpoint: []byte(c.String() + "\n\u2014 " + c.Origin + " AAAAAAA=\n"), Token: token}
 }
 
 // encodeAll encodes a thread.

@@ -79,7 +79,7 @@ func (d *decoder) seal(text []byte) error {
 	}
 	if err := checkSeal(d.head.Thread, &s); err != nil {
 		f, _ := finding.FromError(err)
-		return f.WithLine(d.line)
+		return f.WithLine(d.line).WithHint("use another copy of the file; this one was changed")
 	}
 	d.seals = append(d.seals, s)
 	return nil
@@ -113,7 +113,7 @@ func (row *Row) checkSeals(ctx context.Context, to *copier, src *source, file *c
 	if foreign > 0 {
 		row.Findings = append(row.Findings, finding.New(finding.SealOfOtherTenant, "%d of the %d seals are of this thread id in another tenant than %s", foreign, len(file.seals), finding.Quote(to.key.Tenant)))
 	}
-	return seal.Compare(file.seals, func(yield func(*store.Entry, error) bool) {
+	err := seal.Compare(file.seals, func(yield func(*store.Entry, error) bool) {
 		if file.After > 0 {
 			for e, err := range to.log.Read(ctx, to.key, 0) {
 				if err != nil {
@@ -133,6 +133,10 @@ func (row *Row) checkSeals(ctx context.Context, to *copier, src *source, file *c
 			}
 		}
 	})
+	if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.ThreadRewritten {
+		return f.WithHint("use another copy of the file; this one, or the log, was changed after the seal was made")
+	}
+	return err
 }
 
 // addSeals adds the seals of a file that the log does not have.
