@@ -10,6 +10,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -26,6 +28,8 @@ import (
 type passphraseFlags struct {
 	file string
 	fd   int
+	// once is what read returned. A descriptor can be read once.
+	once func() ([]byte, error)
 }
 
 const noDescriptor = -1
@@ -43,7 +47,14 @@ func (fl *passphraseFlags) given() bool { return fl.file != "" || fl.fd != noDes
 const maxPassphrase = 4 << 10
 
 // read returns the passphrase from the file or the descriptor.
-func (fl *passphraseFlags) read(ctx context.Context) (phrase []byte, err error) {
+func (fl *passphraseFlags) read(ctx context.Context) ([]byte, error) {
+	if fl.once == nil {
+		fl.once = sync.OnceValues(func() ([]byte, error) { return fl.readNow(ctx) })
+	}
+	return fl.once()
+}
+
+func (fl *passphraseFlags) readNow(ctx context.Context) (phrase []byte, err error) {
 	from := "--passphrase-file " + finding.Quote(fl.file)
 	if fl.file != "" {
 		phrase, err = record.ReadBounded(fl.file, maxPassphrase)
@@ -106,43 +117,90 @@ func askPassphrase(cmd *cobra.Command, prompt string) ([]byte, error) {
 	}
 }
 
-// signFlags are the flags of the commands that sign.
-type signFlags struct {
-	keyFlag   string // the name of the flag for keys
-	keys      []string
-	commands  []string
+// keyFlags are the flags that all signatures of a command have in common.
+type keyFlags struct {
 	authority string
 	passphraseFlags
 }
 
-// add adds the flags. keyFlag is --key or --sign.
-func (fl *signFlags) add(cmd *cobra.Command, keyFlag, what string) {
-	fl.keyFlag = keyFlag
-	flags := cmd.Flags()
-	flags.StringArrayVar(&fl.keys, keyFlag, nil, what)
-	flags.StringArrayVar(&fl.commands, "signer", nil, "sign with the key of a program, which a shell starts with `COMMAND` (repeatable)")
-	flags.StringVar(&fl.authority, "timestamp", "", "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature")
+func (fl *keyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&fl.authority, "timestamp", "", "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature")
 	fl.passphraseFlags.add(cmd)
 }
 
-// given reports whether records are to be signed.
+// check checks the flags of a command that can sign for the given purposes.
+func (fl *keyFlags) check(cmd *cobra.Command, purposes ...*signFlags) error {
+	var signing, files []string // flags
+	signs, reads := false, false
+	for _, p := range purposes {
+		if err := p.checkKeys(); err != nil {
+			return err
+		}
+		files = append(files, "--"+p.keyFlag)
+		signing = append(signing, "--"+p.keyFlag)
+		if p.programs {
+			signing = append(signing, "--signer")
+		}
+		signs, reads = signs || p.given(), reads || len(p.keys) > 0
+	}
+	switch {
+	case cmd.Flags().Changed("passphrase-file") && fl.file == "":
+		return errors.New("--passphrase-file is empty")
+	case !signs && cmd.Flags().Changed("timestamp"):
+		return fmt.Errorf("--timestamp needs %s: a time-stamp is over a signature", orList(signing))
+	case !reads && fl.passphraseFlags.given():
+		return fmt.Errorf("a passphrase is only for %s", orList(files))
+	case cmd.Flags().Changed("timestamp"):
+		return checkAuthority(fl.authority)
+	}
+	return nil
+}
+
+// orList returns names with commas and "or".
+func orList(names []string) string {
+	n := len(names) - 1
+	if n == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:n], ", ") + " or " + names[n]
+}
+
+// signFlags are the flags of the commands that sign.
+type signFlags struct {
+	keyFlag  string // the name of the flag for keys
+	keys     []string
+	commands []string
+	programs bool // there is the flag --signer
+	*keyFlags
+}
+
+// add adds the flags. keyFlag is the name of the flag for keys.
+func (fl *signFlags) add(cmd *cobra.Command, keyFlag, what string) {
+	fl.programs = true
+	cmd.Flags().StringArrayVar(&fl.commands, "signer", nil, "sign with the key of a program, which a shell starts with `COMMAND` (repeatable)")
+	fl.addKeys(cmd, &keyFlags{}, keyFlag, what)
+	fl.keyFlags.add(cmd)
+}
+
+// addKeys adds only the flag for keys, which have flags in common with others.
+func (fl *signFlags) addKeys(cmd *cobra.Command, common *keyFlags, keyFlag, what string) {
+	fl.keyFlag, fl.keyFlags = keyFlag, common
+	cmd.Flags().StringArrayVar(&fl.keys, keyFlag, nil, what)
+}
+
+// given reports whether there is a key.
 func (fl *signFlags) given() bool { return len(fl.keys)+len(fl.commands) > 0 }
 
 // check checks that the flags can be used together.
-func (fl *signFlags) check(cmd *cobra.Command) error {
+func (fl *signFlags) check(cmd *cobra.Command) error { return fl.keyFlags.check(cmd, fl) }
+
+// checkKeys checks the flags that name keys.
+func (fl *signFlags) checkKeys() error {
 	switch {
 	case slices.Contains(fl.keys, ""):
 		return fmt.Errorf("--%s is empty; name the file of a private key", fl.keyFlag)
 	case slices.Contains(fl.commands, ""):
 		return errors.New("--signer is empty; give the command of a program")
-	case cmd.Flags().Changed("passphrase-file") && fl.file == "":
-		return errors.New("--passphrase-file is empty")
-	case !fl.given() && cmd.Flags().Changed("timestamp"):
-		return fmt.Errorf("--timestamp needs --%s or --signer: a time-stamp is over a signature", fl.keyFlag)
-	case len(fl.keys) == 0 && fl.passphraseFlags.given():
-		return fmt.Errorf("a passphrase is only for --%s", fl.keyFlag)
-	case cmd.Flags().Changed("timestamp"):
-		return checkAuthority(fl.authority)
 	}
 	return nil
 }
