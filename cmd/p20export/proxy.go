@@ -39,6 +39,7 @@ type proxyFlags struct {
 	projection projectionFlags
 	keys       signFlags
 	store      *storeFlags
+	seal       sealFlags
 }
 
 func newProxy() *cobra.Command {
@@ -75,6 +76,11 @@ closed. If the event log cannot be used, the traffic and the captures go on, and
 it is completed later, beginning with what is already in DIR. P20EXPORT_STORE
 alone does not select an event log.
 
+With --store and --seal, a thread is sealed when a run of it ends: the entries
+that it has then are signed, so that p20export log verify can find out later that
+they were changed. Sealing never delays the traffic or the event log; failures
+are logged, and tried again.
+
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
 when all open ones have ended. After --drain, the rest are cut off and kept as
 cancelled. A second signal cuts them off at once, unless it comes within half a
@@ -93,7 +99,7 @@ Standard error has no content of messages and no header values.
       --captures captures --freeze frozen --metrics 127.0.0.1:9090 \
       --label integration=my-agent --sync interval=50ms
   p20export proxy --listen 127.0.0.1:8080 --upstream http://127.0.0.1:8011/ \
-      --captures captures --store sqlite:events.db`,
+      --captures captures --store sqlite:events.db --seal seals.key.pem`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("%s is not expected: proxy has only flags; give the URL of the agent with --upstream", finding.QuoteURL(args[0]))
@@ -114,6 +120,9 @@ Standard error has no content of messages and no header values.
 	flags.Lookup("store").Usage = "append what is recorded to the event log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE; " + storeVariable + " is not used"
 	fl.projection.addChoice(cmd, project.EmittedSnapshot, "the projection for --freeze: `NAME` is emitted-snapshot, emitted-snapshot-text or folded-stream")
 	fl.keys.add(cmd, "sign", "with --freeze: sign the records with the private key in `FILE` (PKCS#8, PEM; repeatable)")
+	flags.Lookup("signer").Usage = "with --freeze: sign the records with the key of a program, which a shell starts with `COMMAND` (repeatable)"
+	flags.Lookup("timestamp").Usage = "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature and each seal"
+	fl.seal.addTo(cmd, fl.keys.keyFlags, "seal", "with --store: seal each thread when a run of it ends, with the private key in `FILE` (Ed25519, PKCS#8, PEM; repeatable)")
 	flags.Var(cli.Duration(&fl.timeout), "timeout", "cut off an exchange after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Var(cli.Number(&fl.exchanges, "exchanges"), "max-exchanges", "refuse requests while `N` exchanges are open")
 	cli.Complete(cmd, "on-store-failure", onFailurePass, onFailureFail)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -67,7 +68,7 @@ func parseSync(s string) (proxy.SyncPolicy, error) {
 // freezing returns the settings of --freeze, or nil if it is not given.
 func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	if !cmd.Flags().Changed("freeze") {
-		for _, name := range []string{"projection", "snapshot", "profile", "sign", "signer", "timestamp", "passphrase-file", "passphrase-fd"} {
+		for _, name := range []string{"projection", "snapshot", "profile", "sign", "signer"} {
 			if cmd.Flags().Changed(name) {
 				return nil, fmt.Errorf("--%s needs --freeze OUT, which freezes the captures", name)
 			}
@@ -90,11 +91,16 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fl.keys.check(cmd); err != nil {
-		return nil, err
-	}
 	s := &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}
 	return s, s.Normalize()
+}
+
+// checkKeys checks the flags of --sign and --seal.
+func (fl *proxyFlags) checkKeys(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("seal") && !cmd.Flags().Changed("store") {
+		return errors.New("--seal needs --store URL, which names the log whose threads are sealed")
+	}
+	return cmp.Or(fl.keys.keyFlags.check(cmd, &fl.keys, &fl.seal.signFlags), fl.seal.checkSeal(cmd))
 }
 
 // openLog opens the log that --store names, or returns nil without the flag. The environment

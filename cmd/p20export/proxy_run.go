@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // run checks the flags, serves until a signal, and drains.
@@ -26,6 +27,9 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := fl.checkKeys(cmd); err != nil {
+		return err
+	}
 	if freezing != nil && fl.keys.given() {
 		// The last captures are frozen after the signal that ends the proxy.
 		keys, end, err := fl.keys.open(context.WithoutCancel(cmd.Context()), cmd)
@@ -34,6 +38,14 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		}
 		defer end()
 		freezing.Sign = keys
+	}
+	var sealing *seal.Settings
+	if fl.seal.given() {
+		var end func() error
+		if sealing, end, err = fl.seal.openSeal(context.WithoutCancel(cmd.Context()), cmd); err != nil {
+			return err
+		}
+		defer end()
 	}
 	certificate, err := fl.service.LoadCertificate()
 	if err != nil {
@@ -62,7 +74,16 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	}
 	about := []any{"upstream", fl.upstream, "captures", fl.captures.dir}
 	if events != nil {
+		if sealing != nil {
+			o.sealer = service.NewSealer(service.SealerSettings{Seal: sealing, Events: events, Tenant: &fl.store.tenant, Log: log, Observer: o})
+			o.SetUnsealed(o.sealer.Behind)
+			events = o.sealer.Watch(events)
+			about = append(about, "origin", sealing.Name)
+		}
 		o.logger = service.NewLogger(store, events, fl.store.tenant, log, o)
+		if o.sealer != nil {
+			o.logger.SealWith(o.sealer)
+		}
 		o.SetBehind(o.logger.Behind)
 		settings.Follow = o.logger.Follow
 		about = append(about, "store", fl.store.address.String())
@@ -109,6 +130,7 @@ type proxyObserver struct {
 	*monitor.Proxy
 	freezer *service.Freezer
 	logger  *service.Logger
+	sealer  *service.Sealer
 }
 
 // Ended implements proxy.Observer.
@@ -122,7 +144,7 @@ func (o *proxyObserver) Ended(e proxy.Exchange) {
 	}
 }
 
-// start starts the freezer and the logger.
+// start starts the freezer, the logger and the sealer.
 func (o *proxyObserver) start() {
 	if o.freezer != nil {
 		o.freezer.Start()
@@ -130,9 +152,12 @@ func (o *proxyObserver) start() {
 	if o.logger != nil {
 		o.logger.Start()
 	}
+	if o.sealer != nil {
+		o.sealer.Start()
+	}
 }
 
-// finish waits for the freezer and the logger until ctx is done, and stops them.
+// finish waits for the freezer, the logger and its sealer until ctx is done, and stops them.
 func (o *proxyObserver) finish(ctx context.Context) {
 	if o.freezer != nil {
 		o.freezer.Finish(ctx)

@@ -29,6 +29,12 @@ func (fl *sealFlags) add(cmd *cobra.Command, keyFlag, what string) {
 	fl.addSeal(cmd)
 }
 
+// addTo adds the flags to a command that also signs for another purpose.
+func (fl *sealFlags) addTo(cmd *cobra.Command, common *keyFlags, keyFlag, what string) {
+	fl.addKeys(cmd, common, keyFlag, what)
+	fl.addSeal(cmd)
+}
+
 // addSeal adds the flags that are not those of signFlags.
 func (fl *sealFlags) addSeal(cmd *cobra.Command) {
 	flags := cmd.Flags()

@@ -29,6 +29,7 @@ const (
 type serveFlags struct {
 	service *cli.Service
 	store   *storeFlags
+	seal    sealFlags
 
 	upstreams []string
 	captures  recordingFlags
@@ -72,6 +73,9 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
   GET /threads                      list threads
   GET /threads/ID/runs              the runs of a thread and their lineage
   GET /threads/ID/restore           messages and state after a run
+  GET /threads/ID/checkpoint        the last seal of a thread
+  GET /threads/ID/proof             a proof that a sealed thread has an entry,
+                                    with ?at=POSITION, or a run, with ?run=ID
   GET /agents                       list the agents
   POST /threads/ID/events           append the events of a run that no agent of
                                     this server answers; needs --allow-append
@@ -89,6 +93,12 @@ and queue makes it wait.
 With --captures, each run is also recorded as a capture, as proxy does. What
 serve itself adds to a run, such as the end of a run whose server was killed, is
 marked in the log, and is never part of a capture or of an artifact.
+
+With --seal, a thread is sealed when a run of it ends: the entries that it has
+then are signed, so that p20export log verify can find out later that they were
+changed. Sealing delays neither runs nor readers; failures are logged, and tried
+again. With --witness, another party cosigns each seal, and with --timestamp, an
+authority adds the time. docs/seals.md says what a seal shows.
 
 Several servers can share one PostgreSQL log; each run belongs to one of them,
 and clients can join it at any. A SQLite log can have one server that runs
@@ -141,6 +151,9 @@ Standard error has no content of messages and no header values.
 	flags := cmd.Flags()
 	flags.Lookup("label").Usage = "label `KEY=VALUE` to store in the manifest of each capture; needs --captures (repeatable)"
 	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
+	fl.seal.add(cmd, "seal", "seal each thread when a run of it ends, with the private key in `FILE` (Ed25519, PKCS#8, PEM; repeatable)")
+	flags.Lookup("signer").Usage = "seal with the key of a program, which a shell starts with `COMMAND` (repeatable)"
+	flags.Lookup("timestamp").Usage = "ask the time-stamp authority at `URL` (RFC 3161) for a token over each seal"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
 	flags.BoolVar(&fl.cookies, "pass-cookies", false, "pass cookies of clients to the agents, and those of agents to the clients that start runs")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -122,7 +123,7 @@ func (fl *serveFlags) check(cmd *cobra.Command) error {
 	if !changed("captures") && changed("label") {
 		return errors.New("--label needs --captures DIR, which keeps captures")
 	}
-	return nil
+	return fl.checkSeal(cmd)
 }
 
 // writes reports whether the server does more than read.
@@ -164,6 +165,14 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel)
 	}
 	return s, err
+}
+
+// checkSeal checks the flags about seals.
+func (fl *serveFlags) checkSeal(cmd *cobra.Command) error {
+	if fl.seal.given() && !fl.writes() {
+		return fmt.Errorf("--%s needs --upstream NAME=URL or --allow-append: a server that only reads ends no run; p20export log seal seals the threads of others", fl.seal.keyFlag)
+	}
+	return cmp.Or(fl.seal.check(cmd), fl.seal.checkSeal(cmd))
 }
 
 // maxTicketKey limits the bytes of a file with a key.

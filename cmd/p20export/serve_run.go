@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // run checks the flags, serves until a signal, and drains.
@@ -23,14 +24,25 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	var sealing *seal.Settings
+	if fl.seal.given() {
+		var end func() error
+		// The last threads are sealed after the signal that ends the server.
+		if sealing, end, err = fl.seal.openSeal(context.WithoutCancel(cmd.Context()), cmd); err != nil {
+			return err
+		}
+		defer end()
+	}
 	certificate, err := fl.service.LoadCertificate()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)
 	}
-	if settings.Log, err = fl.openLog(cmd.Context()); err != nil {
+	threads, err := fl.openLog(cmd.Context())
+	if err != nil {
 		return err
 	}
-	defer settings.Log.Close()
+	defer threads.Close()
+	settings.Log = threads
 	var captures *service.Store
 	if fl.recording {
 		if captures, err = fl.captures.open(); err != nil {
@@ -43,7 +55,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	defer out.Close()
 	var server *serve.Server
 	m := monitor.NewServe(func() error {
-		if log, ok := settings.Log.(interface{ Check() error }); ok {
+		if log, ok := threads.(interface{ Check() error }); ok {
 			if err := log.Check(); err != nil {
 				return err
 			}
@@ -52,13 +64,20 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	}, func() serve.Stats { return server.Stats() }, log, out.Dropped)
 	settings.Logger, settings.Observer = log, m
 	settings.Exchanges.Log, settings.Exchanges.Observer = log, m.Exchanges
+	about := []any{"store", fl.store.address.String(), "agents", slices.Sorted(maps.Keys(settings.Agents))}
+	var sealer *service.Sealer
+	if sealing != nil {
+		sealer = service.NewSealer(service.SealerSettings{Seal: sealing, Events: threads, Tenant: fl.onlyTenant(), Log: log, Observer: m})
+		m.SetUnsealed(sealer.Behind)
+		settings.Log = sealer.Watch(threads)
+		about = append(about, "origin", sealing.Name)
+	}
 	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {
 		return fmt.Errorf("%w: --token-file: %w\nnext: give a file with lines TENANT sha256:HEX [append] that only its owner can change", errServe, err)
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)
 	}
 	defer server.Close()
-	about := []any{"store", fl.store.address.String(), "agents", slices.Sorted(maps.Keys(settings.Agents))}
 	if fl.recording {
 		about = append(about, "captures", fl.captures.dir)
 	}
@@ -81,12 +100,19 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 			}
 			return nil
 		},
-		start: func() {},
-		drain: func(ctx context.Context) ([]any, error) {
-			if e, ok := errors.AsType[*serve.DrainError](server.Drain(ctx)); ok {
-				return []any{"cut_off", e.Ended}, nil
+		start: func() {
+			if sealer != nil {
+				sealer.Start()
 			}
-			return nil, nil
+		},
+		drain: func(ctx context.Context) (cut []any, err error) {
+			if e, ok := errors.AsType[*serve.DrainError](server.Drain(ctx)); ok {
+				cut = []any{"cut_off", e.Ended}
+			}
+			if sealer != nil {
+				sealer.Finish(ctx)
+			}
+			return cut, nil
 		},
 	}
 	return d.run(cmd.Context())
@@ -97,6 +123,14 @@ const (
 	filesOfReader = 1
 	filesOfRun    = 5
 )
+
+// onlyTenant returns the tenant of all requests, or nil if they name their tenants.
+func (fl *serveFlags) onlyTenant() *string {
+	if fl.tokens != "" || fl.proxies != nil {
+		return nil
+	}
+	return &fl.store.tenant
+}
 
 // openLog opens the log. It is created only if something is written: a reader of a log that
 // does not exist is more likely a mistake.

@@ -11,6 +11,7 @@ type Proxy struct {
 	*Monitor
 	*Recording
 	*eventLog
+	*seals
 	frozen *prometheus.CounterVec
 }
 
@@ -19,7 +20,7 @@ type Proxy struct {
 func NewProxy(probe func() error, log *slog.Logger, dropped func() int64) *Proxy {
 	m := newMonitor(Probe{Check: probe, Fails: "the store cannot be written", Works: "the store can be written again"}, log, dropped)
 	p := &Proxy{
-		Monitor: m, Recording: newRecording(m.registry), eventLog: newEventLog(m.registry),
+		Monitor: m, Recording: newRecording(m.registry), eventLog: newEventLog(m.registry), seals: newSeals(m.registry),
 		frozen: newCounterVec("p20export_frozen_total", "Runs and captures without a run that the proxy tried to freeze, by verdict.", "verdict"),
 	}
 	m.registry.MustRegister(p.frozen)

@@ -47,6 +47,11 @@ func TestMetrics(t *testing.T) {
 	m.LogQueued(300)
 	m.LogQueued(-100)
 	m.SetBehind(func() (int, time.Duration) { return 2, 1500 * time.Millisecond })
+	m.ThreadSealed()
+	m.ThreadSealed()
+	m.SealFailed()
+	m.ThreadRewritten()
+	m.SetUnsealed(func() (int, time.Duration) { return 3, 2500 * time.Millisecond })
 
 	want := []string{
 		`p20export_added_latency_seconds_sum 0.00075`,
@@ -73,6 +78,11 @@ func TestMetrics(t *testing.T) {
 		`p20export_queue_bytes 500`,
 		`p20export_refused_total{status="421"} 2`,
 		`p20export_response_bytes_total 1500`,
+		`p20export_seal_backlog 3`,
+		`p20export_seal_behind_seconds 2.5`,
+		`p20export_seal_errors_total 1`,
+		`p20export_seal_threads_rewritten_total 1`,
+		`p20export_seals_total 2`,
 		`p20export_store_errors_total 2`,
 		`p20export_stored_captures_total 2`,
 	}

@@ -14,6 +14,7 @@ import (
 // a proxy.Observer.
 type Serve struct {
 	*Monitor
+	*seals
 	// Exchanges counts the requests to agents.
 	Exchanges *Recording
 
@@ -65,7 +66,7 @@ func NewServe(probe func() error, stats func() serve.Stats, log *slog.Logger, dr
 		return probe()
 	}, Fails: "the log cannot be used", Works: "the log can be used again"}, log, dropped)
 	s = &Serve{
-		Monitor: m, Exchanges: newRecording(m.registry),
+		Monitor: m, seals: newSeals(m.registry), Exchanges: newRecording(m.registry),
 		runs:         newCounterVec("p20export_serve_runs_total", "Requests of runs that were accepted and have ended, by outcome.", "outcome"),
 		runTime:      newHistogram("p20export_serve_run_seconds", "Time from accepting the request of a run until its end is in the log.", runBuckets),
 		queued:       newGauge("p20export_serve_runs_queued", "Requests that wait for the active run of their thread."),

@@ -31,6 +31,7 @@ func TestServeMetrics(t *testing.T) {
 	s.AppendFailed(errors.New("no space"))
 	s.OrphansClosed(2)
 	s.ThreadRewound()
+	s.ThreadSealed()
 	for range 2 {
 		s.Reading(serve.Connect, 1)
 	}
@@ -53,6 +54,11 @@ func TestServeMetrics(t *testing.T) {
 		`p20export_log_lines_dropped_total 0`,
 		`p20export_queue_bytes 0`,
 		`p20export_response_bytes_total 0`,
+		`p20export_seal_backlog 0`,
+		`p20export_seal_behind_seconds 0`,
+		`p20export_seal_errors_total 0`,
+		`p20export_seal_threads_rewritten_total 0`,
+		`p20export_seals_total 1`,
 		`p20export_serve_append_errors_total 1`,
 		`p20export_serve_append_seconds_sum 0.004`,
 		`p20export_serve_append_seconds_count 2`,

@@ -16,7 +16,8 @@ import (
 
 const (
 	// maxWaiting is the number of closed captures that a Freezer, or a Logger, keeps in
-	// memory. Captures past it are found in the directory later.
+	// memory, and of threads that a Sealer does. Those past it are found in the directory, or
+	// in the log, later.
 	maxWaiting = 1000
 	// maxBatch is the number of captures after which a Freezer opens the directory for
 	// the files again. Someone may have moved it away.

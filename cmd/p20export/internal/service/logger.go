@@ -76,6 +76,7 @@ type Logger struct {
 	live    map[string]*live
 	failing bool      // whether the log says that the event log cannot be used
 	failed  time.Time // the last time that it could not be used
+	sealer  *Sealer   // of the event log, or nil
 	// known has the last positions that the event log has had, of up to maxKnown threads.
 	known map[store.Key]int64
 
@@ -119,6 +120,9 @@ func NewLogger(captures *Store, events store.Log, tenant string, log *slog.Logge
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
 }
+
+// SealWith makes Finish wait for the Sealer of the event log before it closes that.
+func (l *Logger) SealWith(s *Sealer) { l.sealer = s }
 
 // Add adds a closed capture. It never blocks. After Finish it may have no effect.
 func (l *Logger) Add(name string) {
@@ -207,20 +211,27 @@ func (l *Logger) Finish(ctx context.Context) {
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
-	done := make(chan struct{})
+	appended := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(appended)
 		<-l.ended
 		l.writing.Wait()
-		if err := l.events.Close(); err != nil {
-			l.log.Error("the event log cannot be closed", "error", err)
-		}
 	}()
-	t := time.NewTimer(l.grace)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
+	hangs := true
+	if within(l.ctx, appended, l.grace) {
+		closed := make(chan struct{})
+		if l.sealer != nil {
+			l.sealer.Finish(ctx)
+		}
+		go func() {
+			defer close(closed)
+			if err := l.events.Close(); err != nil {
+				l.log.Error("the event log cannot be closed", "error", err)
+			}
+		}()
+		hangs = !within(l.ctx, closed, l.grace)
+	}
+	if hangs {
 		l.log.Error("the event log hangs; it was not closed")
 	}
 	if _, since := l.backlog.size(); !since.IsZero() {
