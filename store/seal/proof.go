@@ -71,7 +71,11 @@ func Prove(ctx context.Context, log store.Log, key store.Key, position int64) (*
 		p.Entries = append(p.Entries, clone(e))
 		break
 	}
-	nodes, err := proof.Inclusion(uint64(position-1), uint64(sealed.Seal.Size))
+	if p.Entries == nil {
+		return nil, t.missing(position)
+	}
+	size := uint64(sealed.Seal.Size)
+	nodes, err := proof.Inclusion(uint64(position-1), size)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,14 @@ func Prove(ctx context.Context, log store.Log, key store.Key, position int64) (*
 	if err != nil {
 		return nil, err
 	}
-	p.hashes, err = nodes.Rehash(hashes, hashNode)
+	if p.hashes, err = nodes.Rehash(hashes, hashNode); err != nil {
+		return nil, err
+	}
+	// The tree is that of the seal. That of the entry need not be: the hash of its block is kept.
+	root, err := proof.RootFromInclusionProof(hasher{}, uint64(position-1), size, hashLeaf(AppendLeaf(nil, p.Entries[0])), p.hashes)
+	if err == nil && Hash(root) != sealed.Root {
+		err = rewritten(key, sealed)
+	}
 	return p, err
 }
 
@@ -97,11 +108,20 @@ func ProveRun(ctx context.Context, log store.Log, key store.Key, run *store.Run)
 	p := &Proof{Seal: sealed.Seal, run: &runProof{
 		Schema: RunSchema, First: first, Checkpoint: string(sealed.Seal.Checkpoint), Token: sealed.Token,
 	}}
+	f := factory() // parts can only be joined if they are of one
+	all, err := t.part(ctx, f, 0, first-1)
+	if err != nil {
+		return nil, err
+	}
+	p.run.Before = slices.Clone(all.Hashes())
 	for e, err := range log.Read(ctx, key, first-1) {
 		if err != nil {
 			return nil, err
 		}
 		leaf := AppendLeaf(nil, e)
+		if err := all.Append(hashLeaf(leaf), nil); err != nil {
+			return nil, err
+		}
 		if e.Run == run.Start || e.Position == run.Input {
 			p.Entries = append(p.Entries, clone(e))
 			p.run.Leaves = append(p.run.Leaves, leafOf{Leaf: leaf})
@@ -112,16 +132,23 @@ func ProveRun(ctx context.Context, log store.Log, key store.Key, run *store.Run)
 			break
 		}
 	}
-	before, err := t.part(ctx, 0, first-1)
+	if all.End() != uint64(run.Last) {
+		return nil, t.missing(run.Last)
+	}
+	after, err := t.part(ctx, f, run.Last, sealed.Seal.Size)
 	if err != nil {
 		return nil, err
 	}
-	after, err := t.part(ctx, run.Last, sealed.Seal.Size)
-	if err != nil {
+	p.run.After = slices.Clone(after.Hashes())
+	if err := all.AppendRange(after, nil); err != nil {
 		return nil, err
 	}
-	p.run.Before, p.run.After = before.Hashes(), after.Hashes()
-	return p, nil
+	// The hashes of the blocks of these entries may be kept ones.
+	root, err := rootOf(all)
+	if err == nil && root != sealed.Root {
+		err = rewritten(key, sealed)
+	}
+	return p, err
 }
 
 func clone(e *store.Entry) *store.Entry {
@@ -145,7 +172,7 @@ func covering(ctx context.Context, log store.Log, key store.Key, position int64)
 		if err != nil {
 			return nil, nil, err
 		}
-		sealed, err := last(ctx, log, key, s.Size)
+		sealed, err := sealedOf(s)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -97,13 +97,18 @@ func last(ctx context.Context, log store.Log, key store.Key, size int64) (*Seale
 		if err != nil {
 			return nil, err
 		}
-		c, err := Open(found)
-		if err != nil {
-			return nil, err
-		}
-		return &Sealed{Checkpoint: c, Seal: *found}, nil
+		return sealedOf(found)
 	}
 	return nil, fmt.Errorf("thread %q has no seal of %d entries", key.Thread, size)
+}
+
+// sealedOf reads a seal of a log.
+func sealedOf(found *store.Seal) (*Sealed, error) {
+	c, err := Open(found)
+	if err != nil {
+		return nil, err
+	}
+	return &Sealed{Checkpoint: c, Seal: *found}, nil
 }
 
 // textOf returns the checkpoint of a signed one without judging its signatures.
@@ -153,8 +158,7 @@ func (w *work) compare(ctx context.Context, size int64) error {
 		root, err = w.tree.root(ctx, size)
 	}
 	if err == nil && root != before.Root {
-		err = finding.New(finding.ThreadRewritten, "the first %d entries of thread %s are not those that were sealed at %s; no new seal is made",
-			size, finding.Quote(w.tree.key.Thread), before.Time.Format(time.RFC3339))
+		err = rewritten(w.tree.key, before)
 	}
 	return err
 }
@@ -181,6 +185,12 @@ func (s *Settings) checkSigned(before *Sealed) error {
 		return finding.New(finding.SealUntrusted, "no known key has signed the last seal, which is of %d entries; no new seal is made", before.Seal.Size).WithSeverity(finding.Error)
 	}
 	return nil
+}
+
+// rewritten returns the finding for a thread whose entries are not those of a seal.
+func rewritten(key store.Key, sealed *Sealed) error {
+	return finding.New(finding.ThreadRewritten, "the first %d entries of thread %s are not those that were sealed at %s",
+		sealed.Checkpoint.Size, finding.Quote(key.Thread), sealed.Time.Format(time.RFC3339))
 }
 
 // seal makes the seal of the first entries and adds it to the log.

@@ -55,7 +55,7 @@ type tree struct {
 
 // root returns the root of the tree of the first entries.
 func (t *tree) root(ctx context.Context, size int64) (Hash, error) {
-	r, err := t.part(ctx, 0, size)
+	r, err := t.part(ctx, factory(), 0, size)
 	if err != nil {
 		return Hash{}, err
 	}
@@ -63,7 +63,7 @@ func (t *tree) root(ctx context.Context, size int64) (Hash, error) {
 }
 
 // part returns the part of the tree with the leaves from begin up to end.
-func (t *tree) part(ctx context.Context, begin, end int64) (*compact.Range, error) {
+func (t *tree) part(ctx context.Context, f *compact.RangeFactory, begin, end int64) (*compact.Range, error) {
 	if err := t.fill(ctx, end); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (t *tree) part(ctx context.Context, begin, end int64) (*compact.Range, erro
 	if err != nil {
 		return nil, err
 	}
-	return factory().NewRange(uint64(begin), uint64(end), hashes)
+	return f.NewRange(uint64(begin), uint64(end), hashes)
 }
 
 // nodes returns the hashes of nodes.
