@@ -26,7 +26,8 @@ func newMemory(t *testing.T) *memory.Log {
 // failing is a log that can fail, as one whose database is away.
 type failing struct {
 	*memory.Log
-	away atomic.Bool
+	away      atomic.Bool
+	rewritten atomic.Bool // the first entries are others
 }
 
 var errAway = errors.New("the database is away")
@@ -43,6 +44,19 @@ func (f *failing) Thread(ctx context.Context, key store.Key) (store.Thread, erro
 		return store.Thread{}, errAway
 	}
 	return f.Log.Thread(ctx, key)
+}
+
+func (f *failing) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		for e, err := range f.Log.Read(ctx, key, after) {
+			if err == nil && e.Position == 1 && f.rewritten.Load() {
+				e.Data = []byte("{}")
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 func (f *failing) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.Thread, error] {

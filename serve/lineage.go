@@ -25,7 +25,7 @@ type runRow struct {
 
 // listRuns serves GET /threads/{thread}/runs.
 func (s *Server) listRuns(q *request) {
-	s.build(q, func() (any, bool) { return s.lineage(q) })
+	s.buildDocument(q, func() (any, bool) { return s.lineage(q) })
 }
 
 // lineage makes the lineage of a thread. If that fails, it answers the request.

@@ -276,7 +276,13 @@ func TestOpenAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"/streams/ended", "/streams/ended/r"} {
+	o := newOperator(t)
+	o.seal(t, log, store.Key{Thread: "ended"})
+	fill(t, log, store.Key{Thread: "rewritten"}, "r")
+	log.rewritten.Store(true)
+	o.seal(t, log, store.Key{Thread: "rewritten"})
+	log.rewritten.Store(false)
+	for _, path := range []string{"/streams/ended", "/streams/ended/r", "/threads/ended/checkpoint"} {
 		p.get(path, "If-None-Match", p.get(path).header.Get("ETag")).want(http.StatusNotModified, "")
 	}
 	for _, r := range []struct {
@@ -298,6 +304,16 @@ func TestOpenAPI(t *testing.T) {
 		{400, "GET", "/threads/open/restore?position=x", ""},
 		{404, "GET", "/threads/open/restore?run=none", ""},
 		{410, "GET", "/threads/deleted/restore", ""},
+		{200, "GET", "/threads/ended/checkpoint", ""},
+		{400, "GET", "/threads/%FF/checkpoint", ""},
+		{404, "GET", "/threads/open/checkpoint", ""},
+		{410, "GET", "/threads/deleted/checkpoint", ""},
+		{200, "GET", "/threads/ended/proof?at=1", ""},
+		{200, "GET", "/threads/ended/proof?run=r", ""},
+		{400, "GET", "/threads/ended/proof", ""},
+		{404, "GET", "/threads/open/proof?at=1", ""},
+		{409, "GET", "/threads/rewritten/proof?at=1", ""},
+		{410, "GET", "/threads/deleted/proof?at=1", ""},
 		{200, "GET", "/threads/open/events?follow=false", ""},
 		{200, "GET", "/threads/none/events?follow=false&view=compact", ""},
 		{400, "GET", "/threads/open/events?view=none", ""},
@@ -375,6 +391,9 @@ func TestOpenAPI(t *testing.T) {
 			if path == "/threads/open/events" {
 				body = batch("open", "new", 0, started("open", "new"))
 			}
+			if path == "/threads/open/proof" {
+				path += "?at=1"
+			}
 			if path != "/agents" {
 				p.refuses(503, "log_failed", method, path, body, nil)
 			}
@@ -391,9 +410,9 @@ func TestOpenAPI(t *testing.T) {
 		s.Close() // waits until the responses were compared
 	}
 	missing := slices.DeleteFunc(a.missing(), func(at string) bool {
-		// A body that arrives slowly needs half a minute, and a thread with too many runs
-		// much memory.
-		return strings.HasSuffix(at, " 408") || at == "GET /threads/{thread}/runs 422"
+		// A body that arrives slowly needs half a minute, and a thread with too many runs,
+		// or a run with too many events, much memory.
+		return strings.HasSuffix(at, " 408") || at == "GET /threads/{thread}/runs 422" || at == "GET /threads/{thread}/proof 422"
 	})
 	if len(missing) > 0 {
 		t.Errorf("not seen: %q", missing)

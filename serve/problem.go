@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -34,6 +36,8 @@ const (
 	UnknownAgent     Refusal = "unknown_agent"       // there is no agent with the name
 	UnknownThread    Refusal = "unknown_thread"      // there is no such thread
 	UnknownRun       Refusal = "unknown_run"         // the thread has no such run
+	NotSealed        Refusal = "not_sealed"          // no seal covers the thread, the position or the run
+	ThreadRewritten  Refusal = "thread_rewritten"    // the entries are not those that were sealed
 	OffsetGone       Refusal = "offset_gone"         // the log lost the event before an offset
 	ThreadDeleted    Refusal = "thread_deleted"      // the thread was deleted
 	ThreadTooLarge   Refusal = "thread_too_large"    // the thread does not fit in memory
@@ -68,11 +72,11 @@ func (r Refusal) status() int {
 		return http.StatusBadRequest
 	case TooManyThreads, AppendRefused:
 		return http.StatusForbidden
-	case NotFound, UnknownAgent, UnknownThread, UnknownRun:
+	case NotFound, UnknownAgent, UnknownThread, UnknownRun, NotSealed:
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer:
+	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer, ThreadRewritten:
 		return http.StatusConflict
 	case ThreadDeleted, OffsetGone:
 		return http.StatusGone
@@ -197,8 +201,11 @@ func (s *Server) fail(q *request, err error) {
 		s.refuse(q, AgentFailed, err.Error())
 	default:
 		code, ok := refusalOf(err)
+		if code == ThreadRewritten {
+			s.say(slog.LevelError, "a thread was rewritten: its entries are not those that were sealed", "tenant", q.tenant, "thread", q.ids[0])
+		}
 		if !ok {
-			s.warn(err)
+			s.say(slog.LevelWarn, "the log failed", "error", err)
 			s.refuse(q, code, "the log does not work at the moment") // the error can name a host
 			return
 		}
@@ -206,14 +213,14 @@ func (s *Server) fail(q *request, err error) {
 	}
 }
 
-// warnInterval is the time between warnings about a log that fails. Clients try again often.
+// warnInterval is the time between messages about a log that fails. Clients try again often.
 const warnInterval = 10 * time.Second
 
-// warn says that the log failed, unless that was said a moment ago.
-func (s *Server) warn(err error) {
+// say says what is wrong with the log, unless something was said a moment ago.
+func (s *Server) say(level slog.Level, message string, about ...any) {
 	now, last := time.Now().UnixNano(), s.warned.Load()
 	if now-last >= int64(warnInterval) && s.warned.CompareAndSwap(last, now) {
-		s.settings.Logger.Warn("the log failed", "error", err)
+		s.settings.Logger.Log(context.Background(), level, message, about...)
 	}
 }
 
@@ -228,11 +235,15 @@ func refusalOf(err error) (Refusal, bool) {
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
 		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {runs.ErrEvents, RunDiffers}, {errOffset, OffsetGone},
+		{errPosition, InvalidQuery}, {errRunSize, ThreadTooLarge}, {errNoRun, UnknownRun},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {
 			return known.code, true
 		}
+	}
+	if code, ok := refusalOfSeal(err); ok {
+		return code, true
 	}
 	return LogFailed, false
 }

@@ -40,6 +40,8 @@ func (s *Server) allRoutes() []route {
 		{path: []string{"threads"}, get: (*Server).listThreads},
 		{path: []string{"threads", "", "runs"}, get: (*Server).listRuns},
 		{path: []string{"threads", "", "restore"}, get: (*Server).restore},
+		{path: []string{"threads", "", "checkpoint"}, get: (*Server).checkpoint},
+		{path: []string{"threads", "", "proof"}, get: (*Server).proof},
 		events,
 		{path: []string{"threads", "", "connect"}, post: (*Server).connect},
 		{path: []string{"threads", "", "ticket"}, post: (*Server).ticket},

@@ -31,11 +31,11 @@ type Server struct {
 	answers  atomic.Int64 // bytes of large answers that are being written
 	// streams counts the responses with events that are being sent.
 	streams counter
-	// heavy limits the requests that build a lineage or a conversation in memory.
+	// heavy limits the requests that build a lineage, a conversation or a proof in memory.
 	heavy chan struct{}
 }
 
-// maxHeavy is the number of lineages and conversations that are built at the same time.
+// maxHeavy is the number of lineages, conversations and proofs that are built at the same time.
 const maxHeavy = 8
 
 // New returns a Server.

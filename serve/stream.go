@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"iter"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -61,7 +62,7 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 			if errors.Is(err, store.ErrRewound) && (t.began || t.begin()) {
 				t.send([]byte(rewound))
 			} else if _, known := refusalOf(err); !known {
-				s.warn(err)
+				s.say(slog.LevelWarn, "the log failed", "error", err)
 			}
 			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)
 			panic(http.ErrAbortHandler)

@@ -32,6 +32,7 @@ type thread struct {
 	Runs      int64  `json:"runs"`
 	Bytes     int64  `json:"bytes"`
 	Packed    int64  `json:"packed"`
+	Sealed    int64  `json:"sealed"`
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
 }
@@ -57,7 +58,7 @@ func (s *Server) listThreads(q *request) {
 			page.Next = &page.Threads[limit-1].ThreadID
 			break
 		}
-		page.Threads = append(page.Threads, thread{t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt)})
+		page.Threads = append(page.Threads, thread{t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, t.Sealed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt)})
 	}
 	s.answer(q, page)
 }
@@ -71,7 +72,7 @@ func (s *Server) restore(q *request) {
 		s.refuse(q, InvalidQuery, "give either run, which is a run id, or position, which is a number")
 		return
 	}
-	s.build(q, func() (any, bool) { return s.conversation(q, run, at, position) })
+	s.buildDocument(q, func() (any, bool) { return s.conversation(q, run, at, position) })
 }
 
 // conversation restores a conversation. If that fails, it answers the request.
@@ -102,30 +103,37 @@ func (s *Server) conversation(q *request, run, at string, position int64) (docum
 	return result.Row(), true
 }
 
-// enterTime is how long a request waits until a lineage or a conversation may be built.
+// enterTime is how long a request waits until a lineage, a conversation or a proof may be built.
 const enterTime = 10 * time.Second
 
-// build answers a request with a document that needs much memory. Only some are built at the
-// same time. The place is free again before the client reads the answer. What build returns
-// is false if it has answered the request itself.
-func (s *Server) build(q *request, build func() (document any, ok bool)) {
+// buildDocument is like build with a JSON document.
+func (s *Server) buildDocument(q *request, build func() (document any, ok bool)) {
+	s.build(q, func() (string, []byte, bool) {
+		document, ok := build()
+		if !ok {
+			return "", nil, false
+		}
+		return "application/json", s.encode(document), true
+	})
+}
+
+// build answers a request with a text that needs much memory. Only some are built at the same
+// time. The place is free again before the client reads the answer. What build returns is false
+// if it has answered the request itself.
+func (s *Server) build(q *request, build func() (mediaType string, text []byte, ok bool)) {
 	select {
 	case s.heavy <- struct{}{}:
 	case <-time.After(enterTime):
-		s.refuse(q, Overloaded, "too many lineages or conversations are being built: try again")
+		s.refuse(q, Overloaded, "too many lineages, conversations or proofs are being built: try again")
 		return
 	case <-q.Context().Done():
 		return
 	}
-	text, ok := func() ([]byte, bool) {
+	mediaType, text, ok := func() (string, []byte, bool) {
 		defer func() { <-s.heavy }()
-		document, ok := build()
-		if !ok {
-			return nil, false
-		}
-		return s.encode(document), true
+		return build()
 	}()
 	if ok {
-		s.writeText(q, http.StatusOK, "application/json", text)
+		s.writeText(q, http.StatusOK, mediaType, text)
 	}
 }

@@ -77,9 +77,9 @@ it is completed later, beginning with what is already in DIR. P20EXPORT_STORE
 alone does not select an event log.
 
 With --store and --seal, a thread is sealed when a run of it ends: the entries
-that it has then are signed, so that p20export log verify can find out later that
-they were changed. Sealing never delays the traffic or the event log; failures
-are logged, and tried again.
+that it has then are signed, so that p20export log verify can find out later
+that they were changed. Sealing never delays the traffic or the event log;
+failures are logged, and tried again.
 
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
 when all open ones have ended. After --drain, the rest are cut off and kept as
