@@ -114,7 +114,8 @@ func TestPostgresRights(t *testing.T) {
 	user := "user_" + schema
 	run(t, conn, fmt.Sprintf(`CREATE USER %[1]s PASSWORD 'sekret'; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
 		GRANT SELECT ON ALL TABLES IN SCHEMA %[2]s TO %[1]s;
-		GRANT INSERT, UPDATE, DELETE ON %[2]s.threads, %[2]s.streams, %[2]s.runs, %[2]s.entries, %[2]s.packs TO %[1]s`, user, schema))
+		GRANT INSERT, UPDATE, DELETE ON %[2]s.threads, %[2]s.streams, %[2]s.runs, %[2]s.entries, %[2]s.packs, %[2]s.seals, %[2]s.blocks TO %[1]s`, user, schema))
+	operator, policy := newOperator(t)
 	parsed, err := url.Parse(link)
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +133,20 @@ func TestPostgresRights(t *testing.T) {
 		if packed, err := log.Pack(t.Context(), store.Key{Thread: fmt.Sprint("b", create)}); err != nil || packed.Entries != 7 {
 			t.Errorf("Pack: %+v, %v", packed, err)
 		}
-		if _, err := log.Delete(t.Context(), store.Key{Thread: fmt.Sprint("b", create)}); err != nil {
-			t.Error(err)
+		for _, after := range []int64{0, store.BlockEntries} { // then there is a seal to compare with
+			key := store.Key{Thread: fmt.Sprint("c", create)}
+			if _, err := log.Append(t.Context(), key, after, numbered(after, store.BlockEntries)); err != nil {
+				t.Error(err)
+			}
+			if s, err := operator.Seal(t.Context(), log, key); err != nil || !s.New {
+				t.Errorf("Seal: %+v, %v", s, err)
+			}
+		}
+		verified(t, policy, log, fmt.Sprint("c", create), 2*store.BlockEntries)
+		for _, thread := range []string{"b", "c"} {
+			if _, err := log.Delete(t.Context(), store.Key{Thread: fmt.Sprint(thread, create)}); err != nil {
+				t.Error(err)
+			}
 		}
 		if _, err := log.Stat(t.Context()); err != nil {
 			t.Error(err)
@@ -141,6 +154,10 @@ func TestPostgresRights(t *testing.T) {
 		if err := log.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+
+	if _, err := operator.Seal(t.Context(), open(t, link), store.Key{Thread: "a"}); err != nil {
+		t.Fatal(err)
 	}
 
 	// A user who may only read.
@@ -158,6 +175,10 @@ func TestPostgresRights(t *testing.T) {
 	}
 	if _, err := log.Append(t.Context(), store.Key{Thread: "a"}, 6, numbered(6, 1)); code(err) != insufficientRights || !strings.Contains(err.Error(), "grant the user") {
 		t.Errorf("Append of a reader: %v", err)
+	}
+	verified(t, policy, log, "a", 6)
+	if err := log.Seal(t.Context(), store.Key{Thread: "a"}, store.Seal{Size: 1, Checkpoint: []byte("c")}, store.Blocks{}); code(err) != insufficientRights {
+		t.Errorf("Seal of a reader: %v", err)
 	}
 	if _, err := Open(t.Context(), strings.Replace(parsed.String(), "search_path=", "search_path=new_", 1), true); err == nil || !strings.Contains(err.Error(), "grant the user") {
 		t.Errorf("a reader creates a log: %v", err)

@@ -18,6 +18,13 @@ func TestPostgresTriggers(t *testing.T) {
 	log := open(t, url)
 	fill(t, log, "a", 6)
 	fill(t, log, "b", 6)
+	for _, thread := range []string{"a", "b"} {
+		for _, size := range []int64{2, 5} {
+			if err := log.Seal(t.Context(), store.Key{Thread: thread}, store.Seal{Size: size, Checkpoint: []byte("c")}, store.Blocks{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	conn := connect(t, url)
 	const packed = `INSERT INTO packs (thread_id, first, last, entries, bytes, stored, data)
 		SELECT thread_id, 1, 3, 3, sum(octet_length(data)), 0, '' FROM entries WHERE thread_id = 1 AND position <= 3 GROUP BY 1`
@@ -86,6 +93,21 @@ func TestPostgresTriggers(t *testing.T) {
 		packed + `; DELETE FROM entries WHERE thread_id = 1`,
 		packed + `; DELETE FROM entries WHERE thread_id = 2 AND position <= 3`,
 		packed + `; DELETE FROM entries WHERE position <= 3`,
+		`DELETE FROM seals`,
+		`DELETE FROM seals WHERE thread_id = 1 AND size = 2`,
+		`TRUNCATE seals`,
+		`UPDATE seals SET checkpoint = ''`,
+		`UPDATE seals SET size = 3 WHERE size = 2`,
+		`INSERT INTO seals VALUES (1, 2, 'x', NULL)`,
+		`INSERT INTO seals VALUES (1, 2, 'x', NULL) ON CONFLICT (thread_id, size) DO UPDATE SET checkpoint = 'x'`,
+		`INSERT INTO seals VALUES (1, 7, 'x', NULL)`,  // no such entries
+		`INSERT INTO seals VALUES (1, 0, 'x', NULL)`,  // no entries
+		`INSERT INTO seals VALUES (99, 1, 'x', NULL)`, // no thread
+		deleted + `; INSERT INTO seals VALUES (1, 1, 'x', NULL)`,
+		deleted + `; DELETE FROM seals WHERE thread_id = 1`, // the last of a deleted thread
+		deleted + `; DELETE FROM seals WHERE thread_id = 1 AND size = 5`,
+		deleted + `; DELETE FROM seals WHERE size = 2`,
+		`CREATE TEMP TABLE threads AS SELECT id, last, 1 AS deleted_at FROM threads; DELETE FROM seals WHERE size = 2`,
 		`CREATE TEMP TABLE threads AS SELECT id, last, 1 AS deleted_at FROM threads; DELETE FROM entries`,
 		`CREATE TEMP TABLE threads AS SELECT id, last, 1 AS deleted_at FROM threads; DELETE FROM runs`,
 		`CREATE TEMP TABLE packs AS SELECT 1 AS thread_id, 1 AS first, 6 AS last; DELETE FROM entries WHERE thread_id = 1`,
@@ -99,18 +121,26 @@ func TestPostgresTriggers(t *testing.T) {
 	if n := count(t, log, "a"); n != 6 {
 		t.Errorf("thread a has %d entries, want 6", n)
 	}
+	if got := sealsOf(t, log, "a"); got != "2 c, 5 c, " {
+		t.Errorf("thread a has the seals %s", got)
+	}
 
 	// What Pack and Delete do is not refused.
 	for _, sql := range []string{
 		packed + `; DELETE FROM entries WHERE thread_id = 1 AND position <= 3`,
 		`UPDATE threads SET deleted_at = 1 WHERE id = 2; DELETE FROM entries WHERE thread_id = 2;
-			DELETE FROM streams WHERE thread_id = 2; DELETE FROM runs WHERE thread_id = 2; DELETE FROM packs WHERE thread_id = 2`,
+			DELETE FROM streams WHERE thread_id = 2; DELETE FROM runs WHERE thread_id = 2; DELETE FROM packs WHERE thread_id = 2;
+			DELETE FROM seals WHERE thread_id = 2 AND size < 5`,
+		`INSERT INTO seals VALUES (1, 3, 'x', NULL)`, // any size
 	} {
 		run(t, conn, "BEGIN; "+sql+"; COMMIT")
 	}
 	run(t, conn, strings.ReplaceAll(strings.ReplaceAll(packed, "_id, 1, 3", "_id, 4, 6"), "position <= 3", "position > 3"))
 	if _, err := conn.Exec(t.Context(), `DELETE FROM entries WHERE thread_id = 1 AND position > 3`); code(err) != restrictViolation {
 		t.Errorf("delete of entries that another transaction packed: %v, want that it is refused", err)
+	}
+	if got := sealsOf(t, log, "b"); got != "5 c, " {
+		t.Errorf("the deleted thread has the seals %s", got)
 	}
 }
 
@@ -123,6 +153,7 @@ func TestPostgresOldSnapshot(t *testing.T) {
 	conn := connect(t, url)
 	const (
 		entry = `INSERT INTO entries VALUES (%d, 2, 1, 1, 1, '', NULL, '{}')`
+		seal  = `INSERT INTO seals VALUES (%d, 1, 'x', NULL)`
 		pack  = `INSERT INTO packs SELECT thread_id, 1, 3, 3, sum(octet_length(data)), 1, 'x' FROM entries WHERE thread_id = %d AND position <= 3 GROUP BY 1`
 	)
 	id := 0
@@ -131,7 +162,7 @@ func TestPostgresOldSnapshot(t *testing.T) {
 			func(key store.Key) error { _, err := log.Pack(t.Context(), key); return err },
 			func(key store.Key) error { _, err := log.Delete(t.Context(), key); return err },
 		} {
-			for _, sql := range []string{entry, pack} {
+			for _, sql := range []string{entry, pack, seal} {
 				id++
 				key := store.Key{Thread: strconv.Itoa(id)}
 				fill(t, log, key.Thread, 6)
@@ -187,6 +218,18 @@ func fill(t testing.TB, log store.Log, thread string, n int) {
 	if _, err := log.Append(t.Context(), store.Key{Thread: thread}, 0, entries); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sealsOf returns the sizes and checkpoints of the seals of a thread.
+func sealsOf(t testing.TB, log store.Log, thread string) (all string) {
+	t.Helper()
+	for s, err := range log.Seals(t.Context(), store.Key{Thread: thread}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += fmt.Sprintf("%d %s, ", s.Size, s.Checkpoint)
+	}
+	return all
 }
 
 // count returns the number of entries that can be read of a thread.

@@ -71,6 +71,10 @@ func TestPostgresUpgradeRights(t *testing.T) {
 	}
 	open(t, link)
 	log := open(t, parsed.String())
+	fill(t, log, "new", 6)
+	if err := log.Seal(t.Context(), store.Key{Thread: "new"}, store.Seal{Size: 6, Checkpoint: []byte("c")}, store.Blocks{}); err != nil {
+		t.Errorf("seal a thread: %v", err)
+	}
 	held, err := log.(store.Leaser).Leases(t.Context(), func(string) {})
 	if err != nil {
 		t.Fatal(err)

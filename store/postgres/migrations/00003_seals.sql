@@ -27,6 +27,8 @@ ALTER TABLE blocks ALTER COLUMN hashes SET STORAGE EXTERNAL; -- hashes cannot be
 -- +goose StatementBegin
 CREATE FUNCTION require_sealable() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+    -- No other transaction may delete the thread meanwhile, nor have deleted it before.
+    PERFORM FROM threads WHERE id = NEW.thread_id FOR SHARE;
     IF NEW.size < 1 OR NOT EXISTS (SELECT FROM threads
         WHERE id = NEW.thread_id AND deleted_at IS NULL AND last >= NEW.size)
     THEN
@@ -58,3 +60,18 @@ CREATE TRIGGER seals_update BEFORE UPDATE OR TRUNCATE ON seals
     FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER seals_delete AFTER DELETE ON seals REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION require_seal();
+
+-- Whoever can use the other tables can use these, too.
+-- +goose StatementBegin
+DO $$
+DECLARE
+    granted record;
+BEGIN
+    FOR granted IN SELECT privilege_type, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS grantee
+        FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = 'threads'::regclass AND grantee <> relowner
+        AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    LOOP
+        EXECUTE format('GRANT %s ON seals, blocks TO %s', granted.privilege_type, granted.grantee);
+    END LOOP;
+END $$;
+-- +goose StatementEnd
