@@ -19,11 +19,11 @@ import (
 	"github.com/p20export/p20export/store/storetest"
 )
 
-// load loads a log that a program with version 1 of the tables wrote, as pg_dump saved it, and
-// returns its URL.
-func load(t *testing.T, s server) string {
+// load loads a log that a program with an earlier version of the tables wrote, as pg_dump saved
+// it, and returns its URL.
+func load(t *testing.T, s server, version string) string {
 	t.Helper()
-	packed, err := os.Open(filepath.Join("testdata", "version1.sql.gz"))
+	packed, err := os.Open(filepath.Join("testdata", version+".sql.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,19 +37,24 @@ func load(t *testing.T, s server) string {
 		t.Fatal(err)
 	}
 	url := s.schema()
-	run(t, connect(t, s.url), strings.ReplaceAll(string(dump), "version1", schemaOf(url)))
+	run(t, connect(t, s.url), strings.ReplaceAll(string(dump), version, schemaOf(url)))
 	return url
 }
 
 func TestPostgresUpgraded(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	url := load(t, s)
-	storetest.Upgraded(t, open(t, url))
 	created := s.schema()
 	open(t, created)
-	if diff := cmp.Diff(indexes(t, created), indexes(t, url)); diff != "" {
-		t.Errorf("indexes (-new +upgraded):\n%s", diff)
+	for _, version := range []string{"version1", "version2"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			url := load(t, s, version)
+			storetest.Upgraded(t, open(t, url))
+			if diff := cmp.Diff(indexes(t, created), indexes(t, url)); diff != "" {
+				t.Errorf("indexes (-new +upgraded):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -57,7 +62,7 @@ func TestPostgresUpgraded(t *testing.T) {
 func TestPostgresUpgradeRights(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	link := load(t, s)
+	link := load(t, s, "version2")
 	user := "user_" + schemaOf(link)
 	run(t, connect(t, s.url), fmt.Sprintf(`CREATE USER %[1]s PASSWORD 'sekret'; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[2]s TO %[1]s`, user, schemaOf(link)))

@@ -42,8 +42,19 @@ var readOnlyUsers = map[string]func(ctx context.Context, path string, in *bufio.
 			}
 			fmt.Println("entry", e.Position)
 		}
+		for s, err := range log.Seals(ctx, store.Key{Thread: "t"}, 0) {
+			if err != nil {
+				return err
+			}
+			fmt.Printf("seal %d %s\n", s.Size, s.Checkpoint)
+		}
+		blocks, err := log.Blocks(ctx, store.Key{Thread: "t"})
+		if err != nil || len(blocks) > 0 {
+			return fmt.Errorf("blocks: %x, %w", blocks, err)
+		}
 		_, err = log.Append(ctx, store.Key{Thread: "t"}, 6, []store.Entry{{Stream: "new", Kind: store.Event}})
 		fmt.Println(err)
+		fmt.Println(log.Seal(ctx, store.Key{Thread: "t"}, store.Seal{Size: 6, Checkpoint: []byte("c")}, store.Blocks{}))
 		_, err = log.Delete(ctx, store.Key{Thread: "t"})
 		fmt.Println(err)
 		_, err = log.Pack(ctx, store.Key{Thread: "t"})
@@ -99,8 +110,8 @@ func TestSQLiteReadOnly(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	entries := "entry 1\nentry 2\nentry 3\nentry 4\nentry 5\nentry 6\n"
-	refused := "append to thread \"t\": " + only + "\ndelete thread \"t\": " + only + "\npack thread \"t\": " + only + "\nhold leases of the log: " + only + "\n"
+	entries := "entry 1\nentry 2\nentry 3\nentry 4\nentry 5\nentry 6\nseal 3 a checkpoint\n"
+	refused := "append to thread \"t\": " + only + "\nseal thread \"t\": " + only + "\ndelete thread \"t\": " + only + "\npack thread \"t\": " + only + "\nhold leases of the log: " + only + "\n"
 	for _, modes := range []struct{ file, dir fs.FileMode }{{0o444, 0o555}, {0o444, 0o777}, {0o666, 0o555}} {
 		t.Run(fmt.Sprintf("%o in %o", modes.file, modes.dir), func(t *testing.T) {
 			t.Parallel()
@@ -163,6 +174,7 @@ func newReadOnly(t *testing.T, file, dir fs.FileMode) *readOnly {
 	log, err := sqlite.Open(t.Context(), u.path, true)
 	must(t, err)
 	fill(t, log, "t")
+	must(t, log.Seal(t.Context(), store.Key{Thread: "t"}, store.Seal{Size: 3, Checkpoint: []byte("a checkpoint")}, store.Blocks{}))
 	must(t, log.Close())
 	program, err := os.Executable()
 	must(t, err)

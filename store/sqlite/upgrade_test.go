@@ -10,24 +10,29 @@ import (
 	"github.com/p20export/p20export/store/storetest"
 )
 
-// TestSQLiteUpgraded opens a log that a program with version 1 of the tables wrote.
+// TestSQLiteUpgraded opens logs that programs with earlier versions of the tables wrote.
 func TestSQLiteUpgraded(t *testing.T) {
 	t.Parallel()
-	packed, err := os.Open(filepath.Join("testdata", "version1.db.gz"))
-	must(t, err)
-	defer packed.Close()
-	r, err := gzip.NewReader(packed)
-	must(t, err)
-	data, err := io.ReadAll(r)
-	must(t, err)
-	file := filepath.Join(t.TempDir(), "log")
-	write(t, file, data)
-	log, err := open(file)
-	must(t, err)
-	storetest.Upgraded(t, log)
-	must(t, log.Close())
-	isIntact(t, file)
-	isNew(t, file)
+	for _, version := range []string{"version1", "version2"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			packed, err := os.Open(filepath.Join("testdata", version+".db.gz"))
+			must(t, err)
+			defer packed.Close()
+			r, err := gzip.NewReader(packed)
+			must(t, err)
+			data, err := io.ReadAll(r)
+			must(t, err)
+			file := filepath.Join(t.TempDir(), "log")
+			write(t, file, data)
+			log, err := open(file)
+			must(t, err)
+			storetest.Upgraded(t, log)
+			must(t, log.Close())
+			isIntact(t, file)
+			isNew(t, file)
+		})
+	}
 }
 
 // isNew checks that a file has the tables, the indexes and the triggers of a new log.

@@ -287,7 +287,7 @@ func oldThreads() []oldThread {
 }
 
 // Upgraded checks a log that an earlier program wrote and that was opened now. It finds the open
-// streams, ends them, and packs and deletes all threads.
+// streams, ends them, and seals, packs and deletes all threads.
 func Upgraded(t *testing.T, log store.Log) {
 	f := &fixture{T: t, log: log, ctx: t.Context()}
 	var open []string
@@ -300,10 +300,15 @@ func Upgraded(t *testing.T, log store.Log) {
 		if before.Packed != old.packed || before.DeletedAt.IsZero() == old.deleted {
 			f.Errorf("the thread is %+v", before)
 		}
+		if before.Sealed != 0 || len(f.seals(old.key, 0)) > 0 {
+			f.Errorf("a thread of a log without seals has them: %+v", before)
+		}
 		if old.deleted {
 			fails(f, "Read of a deleted thread", last(f, log.Read(f.ctx, old.key, 0)), store.ErrDeleted)
+			fails(f, "Seal of a deleted thread", log.Seal(f.ctx, old.key, sealOf(1), store.Blocks{}), store.ErrDeleted)
 			continue
 		}
+		f.seal(old.key, sealOf(before.Last), store.Blocks{})
 		expect(old.key, old.items).check(f, log, old.key)
 		for _, s := range list(f, log.Streams(f.ctx, store.StreamQuery{Tenant: &old.key.Tenant, Thread: &old.key.Thread, Open: true})) {
 			f.append(old.key, int64(len(old.items)), end(s.ID))
@@ -311,6 +316,8 @@ func Upgraded(t *testing.T, log store.Log) {
 		}
 		f.packs(old.key, int64(len(old.items))-old.packed, int64(len(old.items)))
 		expect(old.key, old.items).check(f, log, old.key)
+		f.seal(old.key, sealOf(int64(len(old.items))), store.Blocks{})
+		equal(f, "the seals", f.seals(old.key, 0), []int64{before.Last, int64(len(old.items))})
 	}
 	equal(f, "the open streams", list(f, log.Streams(f.ctx, store.StreamQuery{Open: true})), nil)
 	for _, old := range oldThreads() {
