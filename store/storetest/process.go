@@ -38,8 +38,12 @@ type Job struct {
 	Batch int
 	// Entries is the number of entries to append or to follow, or 0 for no end.
 	Entries int
-	// Pack makes an appender pack the thread after each batch.
-	Pack bool
+	// Pack makes an appender pack the thread after each batch, and Seal makes it seal the
+	// thread before it writes the line of the batch.
+	Pack, Seal bool
+	// SealUpTo, if not 0, makes the process only add a seal of each size up to it, and write a
+	// line with the size of each that it has added. The checkpoints are those of Checkpoint.
+	SealUpTo int64
 	// Lease, if not empty, makes the process only take that lease, write a line with true or
 	// false, and keep the lease until its standard input ends.
 	Lease string
@@ -109,6 +113,8 @@ func work(text string, open func(name string) (store.Log, error), out io.Writer)
 		do = job.follow
 	case job.Lease != "":
 		do = job.hold
+	case job.SealUpTo > 0:
+		do = job.seal
 	}
 	return errors.Join(do(context.Background(), log, out), log.Close())
 }
@@ -142,6 +148,11 @@ func (j *Job) append(ctx context.Context, log store.Log, out io.Writer) error {
 			}
 			if err != nil {
 				return err
+			}
+			if j.Seal {
+				if err := log.Seal(ctx, j.Key, sealOf(last), store.Blocks{}); err != nil {
+					return err
+				}
 			}
 			if _, err := fmt.Fprintln(out, after+1, last); err != nil {
 				return err
@@ -198,6 +209,7 @@ func (j *Job) hold(ctx context.Context, log store.Log, out io.Writer) error {
 func processTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
 		"processes/one appender wins each":   processes,
+		"processes/one seals each size":      sealElsewhere,
 		"processes/a holder of a lease ends": func(f *fixture) { heldElsewhere(f, false) },
 		"processes/a holder is killed":       func(f *fixture) { heldElsewhere(f, true) },
 	}
@@ -279,8 +291,8 @@ func processes(f *fixture) {
 	equal(f, "what the second follower saw", followed[1], want[1:])
 }
 
-// Killed kills an appender in another process so many times, each time while it appends or
-// packs, and starts it again. Everything that was acknowledged must be in the log, without a
+// Killed kills an appender in another process so many times, each time while it appends, packs or
+// seals, and starts it again. Everything that was acknowledged must be in the log, without a
 // gap and without a duplicate, and batches must be whole. A follower must see all of it.
 func Killed(t *testing.T, open Opener, times int) {
 	const batch = 5
@@ -306,7 +318,7 @@ func Killed(t *testing.T, open Opener, times int) {
 	var all int64
 	for n := range times {
 		job := job
-		job.Pack = n%2 == 1
+		job.Pack, job.Seal = n%2 == 1, n%3 > 0
 		acknowledged := f.kill(Command(f, job), 1+n%5)
 		entries := int64(0)
 		for e, err := range f.log.Read(f.ctx, k, all) {
@@ -320,6 +332,9 @@ func Killed(t *testing.T, open Opener, times int) {
 			f.Fatalf("%d positions were acknowledged, and the log has %d in batches of %d", acknowledged, all+entries, batch)
 		}
 		all += entries
+		if sealed := f.seals(k, acknowledged-1); job.Seal && acknowledged > 0 && (len(sealed) == 0 || sealed[0] != acknowledged) {
+			f.Fatalf("the seal of %d entries was acknowledged, and the log has those of %d", acknowledged, sealed)
+		}
 	}
 	for {
 		// What a killed appender had sent can still be appended.

@@ -2,7 +2,10 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -247,5 +250,58 @@ func raceSeals(f *fixture, logs ...store.Log) {
 	all.Wait()
 	if got := f.seals(k, 0); len(got) != sizes || kept.Load() != sizes {
 		f.Errorf("the seals are %v; %d were kept", got, kept.Load())
+	}
+}
+
+// Checkpoint is the checkpoint of the seals of a process that only adds seals.
+func (j *Job) Checkpoint() []byte { return fmt.Append(nil, "by ", j.Writer) }
+
+// seal adds seals. Another process may be faster.
+func (j *Job) seal(ctx context.Context, log store.Log, out io.Writer) error {
+	for size := int64(1); size <= j.SealUpTo; {
+		err := log.Seal(ctx, j.Key, store.Seal{Size: size, Checkpoint: j.Checkpoint()}, store.Blocks{})
+		switch {
+		case err == nil:
+			if _, err := fmt.Fprintln(out, size); err != nil {
+				return err
+			}
+		case strings.Contains(err.Error(), tryAgain):
+			continue
+		case !errors.Is(err, store.ErrSealed):
+			return err
+		}
+		size++
+	}
+	return nil
+}
+
+// sealElsewhere seals a thread in two processes at the same time. Of each size, the log must have
+// the seal of the process that added it.
+func sealElsewhere(f *fixture) {
+	const sizes = 100
+	k := key("t")
+	f.numbered(f.log, k, 0, sizes)
+	jobs := make([]Job, 2)
+	added := make([][]string, len(jobs))
+	var all sync.WaitGroup
+	for n := range jobs {
+		jobs[n] = Job{Log: f.name, Key: k, Writer: n, SealUpTo: sizes}
+		all.Go(func() { added[n] = output(f, Command(f, jobs[n])) })
+	}
+	all.Wait()
+	var size int64
+	for s, err := range f.log.Seals(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		size++
+		for n := range jobs {
+			if by := slices.Contains(added[n], fmt.Sprint(size)); by != bytes.Equal(s.Checkpoint, jobs[n].Checkpoint()) || s.Size != size {
+				f.Errorf("seal %d is of the size %d and %q; process %d says that it has added it: %t", size, s.Size, s.Checkpoint, n, by)
+			}
+		}
+	}
+	if size != sizes {
+		f.Errorf("there are %d seals, want %d", size, sizes)
 	}
 }
