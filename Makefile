@@ -199,7 +199,7 @@ openapi: ## check the description of the HTTP interface of serve with Redocly's 
 GOTEST = $(GO) test -trimpath -vet=off -count=1 -timeout 30m $(GOTESTFLAGS)
 
 # Tests that kill programs, make their system calls fail, or measure what they use.
-KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|ServeAppend|SQLite)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
+KILLS := Test(|Group|Proxy|Store|Recover|Writer|SQLite|Seal)Faults|TestSQLiteFollowFaults|Test(|Proxy|Store|Seal)PowerLoss|Test(|Harness|LogImport|ProxyStore|Serve|ServeAppend|SQLite|Seal)Killed(|Often|Anywhere)|TestProxyStoreLocked|TestVerifyEveryByte|TestSoak|TestSoakLarge
 .PHONY: suites
 suites: ## run the tests that need only git and Go
 	@$(GOTEST) -skip '^($(KILLS))$$' ./...
@@ -222,7 +222,7 @@ signatures: ## let OpenSSL, securesystemslib, in-toto-attestation and SoftHSM ve
 # the others five to ten times as much and can find nothing in them. These tests read what is
 # printed, one command after the other, or measure memory, which -race changes: with it, a
 # sync.Pool loses things at random. These scripts do one thing after the other, too.
-RACE := ./capture/... ./cmd/p20export ./cmd/p20export/internal/{cli,logs,monitor,service,signals} ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/sqlite ./store/storetest ./store/transfer
+RACE := ./capture/... ./cmd/p20export ./cmd/p20export/internal/{cli,logs,monitor,service,signals} ./discovery/scenario ./internal/atomicfile ./internal/ordered ./project/freeze ./project/validate ./project/verify ./serve/... ./store/attach ./store/internal/... ./store/memory ./store/seal ./store/sqlite ./store/storetest ./store/transfer
 WITHOUT_RACE := $(KILLS)|TestAllocations|TestMemoryIsFiles|TestTarWaiting|TestVerifyTreeFlippedBytes|TestSARIF|TestCompareSARIF|TestJUnit|TestValidateText|TestAdvice|TestUnwritableHelp|TestBroken|TestSQLite.*|Test(Source|Each|SplitConstant)Memory|TestRowsSchema|TestRowTypes|Test(Discover|Compare)Columns|TestDiscoverAnswersAgree|TestDocs|TestLinks|TestLinesFit|TestRulesHaveAnchors|TestCommittedCaptures|TestRequestIDsOfCaptures|TestTarContents|TestDirectoryTooLarge|TestUnwritableOutput|TestFreezeDecidesFirst|TestReadsOnce
 SCRIPTS_WITHOUT_RACE := assay|assay-bundle|compact|compact_snapshot|compare|compare-baseline|diff|discover|explain|folded|freeze|hostile|import|inspect|inspect-messages|lacking|lineage|lint|lint-producer|lint-settings|log-cat|log-manage|log-restore|log-threads|log-transfer|log-usage|misplaced|opaque|other-run|outside|refusals|report|schema|sign|signer|stack-traces|usage|validate|validate-formats|verify|verify-signed
 .PHONY: race
@@ -305,7 +305,7 @@ picture: ## make the picture of README.md
 
 .PHONY: faults
 faults: ## make every file-system call fail in every way on every kind of file system, kill at 200 points, and take the power away (hours)
-	@$(GOTEST) ./cmd/p20export -run '^(Test(|Group|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled)$$' -faults -timeout 0
+	@$(GOTEST) ./cmd/p20export -run '^(Test(|Group|Proxy|Store|Seal)Faults|Test(|Proxy|Store|Seal)PowerLoss|Test(|Seal)Killed)$$' -faults -timeout 0
 	@$(GOTEST) ./store/sqlite -run '^TestSQLite(|Follow)Faults$$' -faults -timeout 0
 
 SOAK ?= 10m

@@ -20,7 +20,7 @@ const usualKills = 20
 func TestKilled(t *testing.T) {
 	in, commands := writers(t)
 	commands["group"] = grouped(t)
-	for _, name := range []string{"freeze", "batch", "group", "bundle", "report", "replace", "compact", "capture", "import", "freeze signed", "sign", "add"} {
+	for _, name := range []string{"freeze", "batch", "group", "bundle", "report", "replace", "compact", "export", "capture", "import", "freeze signed", "sign", "add"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := commands[name]

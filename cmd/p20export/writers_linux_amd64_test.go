@@ -60,6 +60,8 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	trace(t, render.Done, "freeze", runs, "-o", in("signed"), "--sign", key)
 	signed := testkit.Contents(t, in("signed"))
 	trace(t, render.Done, "keygen", in("bob"))
+	trace(t, render.Done, "log", "import", runs, "--thread", "t", "--store", "sqlite:"+in("log.db"))
+	trace(t, render.Done, "log", "seal", "--all", "--store", "sqlite:"+in("log.db"), "--key", key)
 	return in, map[string]written{
 		"batch": {
 			args: func(out string) []string {
@@ -72,6 +74,13 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			args: func(out string) []string { return []string{"freeze", runs, "-o", out} },
 			sets: [][]string{set("many.1"), set("many.2")},
 			said: "frozen  ",
+		},
+		"export": {
+			args: func(out string) []string {
+				return []string{"log", "export", "t", "-o", filepath.Join(out, "thread.ndjson.zst"), "--store", "sqlite:" + in("log.db")}
+			},
+			sets: [][]string{{"thread.ndjson.zst"}},
+			said: "written  ",
 		},
 		"bundle": {
 			args: func(out string) []string {

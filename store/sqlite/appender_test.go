@@ -39,8 +39,11 @@ func followThrough(path string) error {
 	return log.Close()
 }
 
-// appendThrough appends to a log with faults, goes on after each error, and prints the last
-// position or the error of each call.
+// checkpointOf is the checkpoint of a seal of appendThrough.
+func checkpointOf(size int64) []byte { return fmt.Append(nil, "checkpoint ", size) }
+
+// appendThrough appends to a log with faults, seals it after every third append, goes on after
+// each error, and prints the last position or the error of each call.
 func appendThrough(path string) error {
 	ctx := context.Background()
 	log, err := sqlite.Open(ctx, path, true)
@@ -68,7 +71,14 @@ func appendThrough(path string) error {
 			continue
 		}
 		fmt.Println("last", last)
-		done++
+		if done++; done%3 > 0 {
+			continue
+		}
+		if err := log.Seal(ctx, key, store.Seal{Size: last, Checkpoint: checkpointOf(last)}, store.Blocks{}); err != nil {
+			fmt.Println("error", err)
+			continue
+		}
+		fmt.Println("sealed", last)
 	}
 	return log.Close()
 }

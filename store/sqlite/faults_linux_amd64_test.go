@@ -20,7 +20,7 @@ import (
 // everyFault makes TestSQLiteFaults inject faults into all calls instead of some.
 var everyFault = flag.Bool("faults", false, "inject faults into every call")
 
-// TestSQLiteFaults makes calls of an appender fail, once and several times in a row. The
+// TestSQLiteFaults makes calls of an appender, which also seals, fail, once and several times in a row. The
 // errors must say why, the log must go on, and nothing that it acknowledged may be lost.
 func TestSQLiteFaults(t *testing.T) {
 	t.Parallel()
@@ -175,13 +175,18 @@ func appender(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// left checks that a log has what an appender acknowledged, without a gap or a duplicate,
-// and returns the number of entries.
+// left checks that a log has what an appender acknowledged, without a gap or a duplicate, and
+// the seals, and returns the number of entries.
 func left(t *testing.T, path, out string) int64 {
 	t.Helper()
 	acknowledged := int64(0)
+	var sealed []int64
 	for line := range strings.Lines(out) {
 		fmt.Sscanf(line, "last %d\n", &acknowledged)
+		var size int64
+		if _, err := fmt.Sscanf(line, "sealed %d\n", &size); err == nil {
+			sealed = append(sealed, size)
+		}
 	}
 	log, err := sqlite.Open(t.Context(), path, true)
 	must(t, err)
@@ -196,6 +201,16 @@ func left(t *testing.T, path, out string) int64 {
 	}
 	if position < acknowledged {
 		t.Errorf("the log has %d entries, and %d were acknowledged:\n%s", position, acknowledged, out)
+	}
+	for s, err := range log.Seals(t.Context(), store.Key{Thread: "t"}, 0) {
+		must(t, err)
+		if string(s.Checkpoint) != string(checkpointOf(s.Size)) || s.Size > position {
+			t.Errorf("the seal of %d of %d entries is %q", s.Size, position, s.Checkpoint)
+		}
+		sealed = slices.DeleteFunc(sealed, func(size int64) bool { return size == s.Size })
+	}
+	if len(sealed) > 0 {
+		t.Errorf("the seals of %d entries were acknowledged, and are missing:\n%s", sealed, out)
 	}
 	isIntact(t, path)
 	return position
@@ -216,6 +231,9 @@ func faulted(t *testing.T, fault func(testkit.Call) testkit.Fault, times int) in
 			if !saysWhy(line) {
 				t.Errorf("the error does not say why: %s", line)
 			}
+			continue
+		}
+		if strings.HasPrefix(line, "sealed ") {
 			continue
 		}
 		var last int64
