@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,7 +62,13 @@ func startServer(t *testing.T, args ...string) (*server, string) {
 	if !slices.Contains(args, "--listen") {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	s := &server{cmd: program(t, args...)}
+	return startProgram(t, program(t, args...))
+}
+
+// startProgram starts a server, and returns its URL.
+func startProgram(t *testing.T, cmd *exec.Cmd) (*server, string) {
+	t.Helper()
+	s := &server{cmd: cmd}
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
