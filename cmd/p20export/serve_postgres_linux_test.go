@@ -161,3 +161,18 @@ func TestPostgresServeAppendKilled(t *testing.T) {
 	defer log.Close()
 	killAppending(t, log, first, second)
 }
+
+// TestPostgresServeSeals seals one log with two servers, which get the runs of the same threads
+// and are killed. No two seals of a thread are of one size, and all are valid.
+func TestPostgresServeSeals(t *testing.T) {
+	address := postgresAddress(t, "serve_seals")
+	private, public := sealKey(t)
+	args := []string{"--store", address, "--allow-append", "--seal", private}
+	first, second := startKillable(t, args...), startKillable(t, args...)
+	log, err := postgres.Open(t.Context(), address, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	killSealing(t, log, address, public, first, second)
+}
