@@ -209,27 +209,31 @@ func signText(ctx context.Context, origin, text string, signers []sign.Signer) (
 }
 
 // appendSignatures appends the lines with signatures that a witness returned to a signed
-// checkpoint, as far as keys verify them. It returns the names of the keys.
+// checkpoint, if keys verify them and it does not have them yet. It returns the names of the keys.
 func appendSignatures(signed, lines []byte, keys []note.Verifier) ([]byte, []string, error) {
-	n, err := openNote(slices.Concat(signed, lines), keys...)
-	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
-		return nil, nil, fmt.Errorf("its answer has no signature by a known key of a witness, but by %s", namesOf(unverified.Note.UnverifiedSigs[1:]))
+	_, err := openNote(signed)
+	own, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	if !ok {
+		return nil, nil, fmt.Errorf("the checkpoint cannot be read: %w", err)
 	}
-	if err != nil {
+	n, err := openNote(slices.Concat([]byte(own.Note.Text), []byte("\n"), lines), keys...)
+	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
+		return nil, nil, fmt.Errorf("its answer has no signature by a known key of a witness, but by %s", namesOf(unverified.Note.UnverifiedSigs))
+	}
+	if err != nil || n.Text != own.Note.Text {
 		return nil, nil, errors.New("its answer is not a valid cosignature")
 	}
+	all := *own.Note
+	all.Sigs, all.UnverifiedSigs = all.UnverifiedSigs, nil
 	var names []string
 	for _, sig := range n.Sigs {
-		names = append(names, sig.Name)
+		if !slices.ContainsFunc(all.Sigs, func(s note.Signature) bool { return s.Name == sig.Name && s.Hash == sig.Hash }) {
+			all.Sigs, names = append(all.Sigs, sig), append(names, sig.Name)
+		}
 	}
-	own, err := openNote(signed)
-	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
-	if !ok {
-		return nil, nil, fmt.Errorf("the checkpoint cannot be read: %v, %v", own, err)
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("its answer has only cosignatures by %s, which the seal already has", namesOf(n.Sigs))
 	}
-	all := *unverified.Note
-	all.Sigs = slices.Concat(all.UnverifiedSigs, n.Sigs)
-	all.UnverifiedSigs = nil
 	out, err := note.Sign(&all)
 	return out, names, err
 }

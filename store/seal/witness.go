@@ -69,7 +69,7 @@ func (w *work) cosign(ctx context.Context, witness string, made *Sealed, known i
 		case status == http.StatusNotFound:
 			return refused("it does not know the origin %s (status %d)", finding.Quote(made.Origin), status)
 		case status == http.StatusForbidden:
-			return refused("it does not know the key that signs the seal (status %d)", status)
+			return refused("it does not know the key that signs the seal, or the origin %s (status %d)", finding.Quote(made.Origin), status)
 		default:
 			return refused("status %d, %s", status, finding.Quote(string(answer)))
 		}
