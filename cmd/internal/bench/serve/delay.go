@@ -33,7 +33,7 @@ func delays(ctx context.Context, s *settings) (string, error) {
 	for round := range s.rounds {
 		for i := range s.logs {
 			name := s.logs[(round+i)%len(s.logs)]
-			d, err := s.delayOf(ctx, name, s.delay, "")
+			d, err := s.delayOf(ctx, name, load{readers: s.delay})
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", name, err)
 			}
@@ -85,7 +85,7 @@ func idles(ctx context.Context, s *settings) (string, error) {
 	for round := range s.rounds {
 		for i := range choices {
 			c := choices[(round+i)%len(choices)]
-			d, err := s.delayOf(ctx, c.log, 1, c.idle)
+			d, err := s.delayOf(ctx, c.log, load{readers: 1, idle: c.idle})
 			if err != nil {
 				return "", fmt.Errorf("%s with idle readers: %w", c.log, err)
 			}
@@ -113,15 +113,24 @@ func idles(ctx context.Context, s *settings) (string, error) {
 	return t.String() + page.Measured(s.rounds), nil
 }
 
-// delayOf measures the delay of events for readers of one thread. idle names the threads of
-// further readers, which get no events; if it is empty, there are none.
-func (s *settings) delayOf(ctx context.Context, name string, count int, idle string) (d delay, err error) {
+// A load is what there is besides the run whose events are delayed.
+type load struct {
+	readers int
+	// idle names the threads of further readers, which get no events. If it is empty, there
+	// are none.
+	idle string
+	// ends lets runs of other threads end, and seal seals these threads.
+	ends, seal bool
+}
+
+// delayOf measures the delay of events for readers of one thread.
+func (s *settings) delayOf(ctx context.Context, name string, with load) (d delay, err error) {
 	l, err := s.place.Open(ctx, name)
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
-	if idle == existing {
+	if with.idle == existing {
 		for i := range s.idle {
 			if _, err := l.Append(ctx, store.Key{Thread: "idle-" + strconv.Itoa(i)}, 0, []store.Entry{{Stream: "s", Kind: store.Event, Data: []byte("{}")}}); err != nil {
 				return d, err
@@ -133,15 +142,15 @@ func (s *settings) delayOf(ctx context.Context, name string, count int, idle str
 		return d, err
 	}
 	defer func() { err = errors.Join(err, agent.Stop()) }()
-	p, url, err := startTimed(ctx, l, upstream)
+	p, url, err := startTimed(ctx, l, upstream, with)
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	plan := traffic.Plan{Events: int(s.duration.Seconds() * delayRate), Rate: delayRate}
-	if idle != "" {
+	if with.idle != "" {
 		events := 0
-		if idle == existing {
+		if with.idle == existing {
 			events = 1
 		}
 		waiting, err := startReaders(ctx, "-url", url+"/threads/idle-"+each+"/events", "-count", strconv.Itoa(s.idle), "-ready", strconv.Itoa(events))
@@ -150,7 +159,7 @@ func (s *settings) delayOf(ctx context.Context, name string, count int, idle str
 		}
 		defer waiting.kill()
 	}
-	many, err := startReaders(ctx, "-url", url+"/threads/bench/events", "-count", strconv.Itoa(count), "-until", strconv.Itoa(plan.Events), "-stamped", "-positions")
+	many, err := startReaders(ctx, "-url", url+"/threads/bench/events", "-count", strconv.Itoa(with.readers), "-until", strconv.Itoa(plan.Events), "-stamped", "-positions")
 	if err != nil {
 		return d, err
 	}
@@ -180,11 +189,11 @@ func (s *settings) delayOf(ctx context.Context, name string, count int, idle str
 }
 
 // startTimed starts the server of the benchmark on a log.
-func startTimed(ctx context.Context, l *logs.Log, agent string) (*processes.Process, string, error) {
+func startTimed(ctx context.Context, l *logs.Log, agent string, with load) (*processes.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", l.Name, l.Address, agent)
+	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", l.Name, l.Address, agent, strconv.FormatBool(with.ends), strconv.FormatBool(with.seal))
 	return p, "http://" + address, err
 }

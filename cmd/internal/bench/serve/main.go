@@ -1,5 +1,5 @@
 // Command serve measures p20export serve, and writes the tables of docs/benchmarks.md: the
-// memory of 1,000 readers of one run, how long after an event is durable its readers have it,
+// memory of 1,000 readers of one run, how long after an event is durable its readers have it, what sealing changes in that,
 // how long the first byte of a join takes, and what a run costs that goes through the server.
 //
 // The server, the agent and the readers are processes of their own. All logs are used in turn.
@@ -94,13 +94,16 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 	"readers": memory,
 	"delay":   delays,
 	"idle":    idles,
+	"seal":    seals,
 	"join":    joins,
 	"run":     overheads,
 	"machine": func(ctx context.Context, s *settings) (string, error) { return s.place.Machine(ctx, s.load, s.logs) },
 }
 
 // tableNames lists the tables in the order in which they are measured.
-func tableNames() []string { return []string{"readers", "delay", "idle", "join", "run", "machine"} }
+func tableNames() []string {
+	return []string{"readers", "delay", "idle", "seal", "join", "run", "machine"}
+}
 
 // progress reports on standard error what was measured.
 func (s *settings) progress(round int, name, format string, args ...any) {

@@ -53,6 +53,14 @@ func TestDelays(t *testing.T) {
 	if len(lines) < 3 || !strings.HasPrefix(lines[2], "| sqlite | 3 | ") || strings.Count(lines[2], " | ") != strings.Count(lines[0], " | ") {
 		t.Errorf("the table is\n%s", text)
 	}
+	if text, err = tables["seal"](t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"no", "20 in a second"} {
+		if lines := strings.Split(text, "\n"); len(lines) < 4 || !strings.HasPrefix(lines[i+2], "| sqlite | "+want+" | ") {
+			t.Errorf("line %d is not that of %s:\n%s", i+2, want, text)
+		}
+	}
 	left, err := filepath.Glob(filepath.Join(s.place.Dir, "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("these files were left: %q, %v", left, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/seal"
 )
 
 // A timedLog notes when appends return: then the entries are durable.
@@ -49,10 +50,11 @@ type times struct {
 const timesPath = "/times"
 
 // server is package serve with a log that notes when events are durable. The arguments are
-// the name of the log, its address and the URL of the agent. It prints its address.
+// the name of the log, its address, the URL of the agent, and whether runs of other threads end and
+// are sealed. It prints its address.
 func server(ctx context.Context, args []string) (err error) {
-	if len(args) != 3 {
-		return errors.New("give a log, its address and the URL of an agent")
+	if len(args) != 5 {
+		return errors.New("give a log, its address, the URL of an agent, and twice true or false")
 	}
 	agent, err := url.Parse(args[2])
 	if err != nil {
@@ -71,6 +73,18 @@ func server(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Start(ctx); err != nil {
 		return err
+	}
+	if args[3] == "true" {
+		var by *seal.Settings
+		if args[4] == "true" {
+			if by, err = newOperator(); err != nil {
+				return err
+			}
+		}
+		working, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- endRuns(working, l, by) }()
+		defer func() { stop(); err = errors.Join(err, <-ended) }()
 	}
 	return traffic.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != timesPath {
