@@ -55,6 +55,7 @@ func TestServeRefuses(t *testing.T) {
 		{"--timestamp http://h/", 2, "--timestamp needs --seal or --signer: a time-stamp is over a signature"},
 		{"--passphrase-file file", 2, "a passphrase is only for --seal"},
 		{"--witness-key k", 2, "--witness-key needs --seal: the key that signs seals"},
+		{"--trust k", 2, "--trust needs --seal: the key that signs seals"},
 		{"--seal k --witness h", 2, `--witness "h" is not the http or https URL of a witness`},
 		{"--seal k --origin a+b", 2, `--origin "a+b": it has a space, a +`},
 		{"--drain -1s", 2, "--drain cannot be negative; 0s cuts open runs off at once"},

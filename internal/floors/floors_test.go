@@ -132,7 +132,7 @@ var floors = map[string][]string{
 	"cmd/internal/bench/peers/link":          {},
 	"cmd/internal/bench/processes":           {"cmd/internal/bench/page"},
 	"cmd/internal/bench/proxy":               {"cmd/internal/bench/page", "cmd/internal/bench/processes", "cmd/internal/bench/traffic"},
-	"cmd/internal/bench/serve":               {"cmd/internal/bench/logs", "cmd/internal/bench/page", "cmd/internal/bench/processes", "cmd/internal/bench/traffic", "serve", "store"},
+	"cmd/internal/bench/serve":               {"cmd/internal/bench/logs", "cmd/internal/bench/page", "cmd/internal/bench/processes", "cmd/internal/bench/traffic", "serve", "store/seal", "store", "project/sign"},
 	"cmd/internal/bench/store":               {"cmd/internal/bench/captures", "cmd/internal/bench/logs", "cmd/internal/bench/page", "cmd/internal/bench/processes", "store/transfer", "store/seal", "store/restore", "store/memory", "store", "project/sign", "project", "capture/inputs", "capture"},
 	"cmd/internal/bench/traffic":             {"cmd/internal/bench/page"},
 }
