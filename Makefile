@@ -144,6 +144,8 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(VALIDATE_PEER_VENV) >/dev/null
 	@$(CLIENTS_PYTHON_VENV) >/dev/null
 	@$(SIGNATURES_VENV) >/dev/null
+	@$(SEALS_VENV) >/dev/null
+	@$(LITEWITNESS) >/dev/null
 	@$(PACKAGES_VENV) >/dev/null
 	@$(SITE_VENV) >/dev/null
 	@$(SITE_MODULES) >/dev/null
@@ -166,7 +168,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,witness,spec,peer,dist,roots
+LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,seals,witness,spec,peer,dist,roots
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -218,6 +220,14 @@ SIGNATURES_VENV = $(VENV) cmd/p20export/testdata/signatures/requirements.txt -- 
 signatures: ## let OpenSSL, securesystemslib, in-toto-attestation and SoftHSM verify what we sign, and verify what they sign; UPDATE=1 rewrites docs/signatures.md
 	@venv=$$($(SIGNATURES_VENV)); P20EXPORT_SIGNATURES_PYTHON=$$venv/venv/bin/python $(GOTEST) -tags signatures -run '^TestSignatures' ./cmd/p20export $(if $(UPDATE),-update)
 
+SEALS_VENV = $(VENV) store/seal/judge/requirements.txt -- $(INSTALL_VENV)
+BUILD_LITEWITNESS := CGO_ENABLED=0 GOFLAGS=-mod=readonly $(GO) build -trimpath -buildvcs=false -o . filippo.io/torchwood/cmd/litewitness filippo.io/torchwood/cmd/witnessctl
+LITEWITNESS := $(CACHED) litewitness $(addprefix store/seal/judge/witness/,go.mod go.sum) -- sh -c '$(BUILD_LITEWITNESS)'
+.PHONY: seals
+seals: ## tamper with 3,000 threads, compare the verdicts with those of a second verifier in Python, and let a real witness cosign seals
+	@venv=$$($(SEALS_VENV)); witness=$$($(LITEWITNESS)); export P20EXPORT_SEALS_PYTHON=$$venv/venv/bin/python P20EXPORT_WITNESS=$$witness; \
+	store/postgres/server.sh with $(GOTEST) -tags seals,postgres -run '^TestSeals' ./store/seal -cases 1000
+
 # The packages that start goroutines, or whose values several use at the same time. -race costs
 # the others five to ten times as much and can find nothing in them. These tests read what is
 # printed, one command after the other, or measure memory, which -race changes: with it, a
@@ -266,7 +276,8 @@ client-streams: ## compare our verdicts with those of the reference client in ea
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \
-	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export
+	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export; \
+	store/postgres/server.sh with $(GOTEST) -tags postgres -run '^TestPostgres' ./store/seal
 
 .PHONY: check-install
 check-install: $(PUBLISHED) ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah

@@ -42,6 +42,8 @@ var tools = []tool{
 	{name: "rpm", programs: []string{"rpm"}, version: []string{"--version"}, debian: "rpm rpm2cpio"},
 	{name: "cpio", programs: []string{"cpio"}, version: []string{"--version"}, debian: "cpio"},
 	{name: "systemd-analyze", programs: []string{"systemd-analyze"}, version: []string{"--version"}, debian: "systemd"},
+	// ssh-agent has no argument that prints its version; ssh is from the same package.
+	{name: "ssh-agent", programs: []string{"ssh"}, version: []string{"-V"}, debian: "openssh-client"},
 	{name: "java", programs: []string{"javac"}, version: []string{"-version"}, least: "17", debian: "default-jdk-headless"},
 	{name: "debootstrap", programs: []string{"debootstrap"}, version: []string{"--version"}, debian: "debootstrap"},
 	{name: "buildah", programs: []string{"buildah"}, version: []string{"--version"}, debian: "buildah"},
