@@ -80,13 +80,7 @@ func tamperExports(t *testing.T, o *operator, dir string) []seen {
 	var all []seen
 	for i := range *cases {
 		log, v := memory.New(), &victim{key: store.Key{Thread: fmt.Sprint("thread ", i)}}
-		steps := steps(r)
-		early := 1 + r.IntN(len(steps)-1)
-		v.grow(t, log, o, steps[:early])
-		for _, s := range steps[:early] {
-			v.old += len(s.entries)
-		}
-		v.grow(t, log, o, steps[early:])
+		v.growOld(t, r, log, o)
 		v.learn(r, readAll(t, log, v.key))
 		name, after, first := v.change(r)
 		covered, seals := v.cover(t, r, o, other, after)

@@ -24,10 +24,9 @@ type victim struct {
 	old     int            // the number of entries when an older copy of the database was made
 	seals   []store.Seal   // all that were made
 	known   []store.Seal   // those that a verifier has
-	packed  bool           // before somebody tampers with it
 }
 
-// plan plans the growth of a thread: the entries of each append, and whether a seal follows.
+// step is a step of the growth of a thread: the entries of an append, and whether a seal follows.
 type step struct {
 	entries []store.Entry
 	seal    bool
@@ -68,6 +67,17 @@ func (v *victim) grow(t testing.TB, log store.Log, o *operator, steps []step) {
 			v.seals = append(v.seals, o.sealed(t, log, v.key).Seal)
 		}
 	}
+}
+
+// growOld grows a thread, and makes an older copy in between.
+func (v *victim) growOld(t testing.TB, r *rand.Rand, log store.Log, o *operator) {
+	t.Helper()
+	all := steps(r)
+	early := 1 + r.IntN(len(all)-1)
+	for _, s := range all[:early] {
+		v.old += len(s.entries)
+	}
+	v.grow(t, log, o, all)
 }
 
 // readAll returns the entries of a thread, or nothing if it is lost.
