@@ -216,9 +216,9 @@ func TestSealPowerLoss(t *testing.T) {
 	}
 }
 
-// TestSealedTogether seals a thread in several processes, with two keys, while entries are
-// appended. The log must have one seal of each size, all of one history, and every seal that a
-// process has printed.
+// TestSealedTogether seals a thread in several processes, with two keys that they trust, while
+// entries are appended. The log must have one seal of each size, all of one history, and every
+// seal that a process has printed.
 func TestSealedTogether(t *testing.T) {
 	dir := realTemp(t)
 	db, trust := filepath.Join(dir, "log.db"), filepath.Join(dir, "trust")
@@ -237,13 +237,16 @@ func TestSealedTogether(t *testing.T) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	printed := make(map[string]int)
-	for _, name := range []string{"ann", "bob"} {
+	names := []string{"ann", "bob"}
+	for _, name := range names {
 		trace(t, render.Done, "keygen", filepath.Join(dir, name))
 		testkit.Write(t, filepath.Join(trust, name+".pem"), testkit.Read(t, filepath.Join(dir, name+".pub.pem")))
+	}
+	for _, name := range names {
 		for range 2 {
 			all.Go(func() {
 				for range 8 {
-					cmd := program(t, "log", "seal", "t", "--store", "sqlite:"+db, "--key", filepath.Join(dir, name+".key.pem"), "--format", "json")
+					cmd := program(t, "log", "seal", "t", "--store", "sqlite:"+db, "--key", filepath.Join(dir, name+".key.pem"), "--trust", trust, "--format", "json")
 					out, err := cmd.CombinedOutput()
 					var row struct{ Verdict, Checkpoint string }
 					if err != nil || json.Unmarshal(out, &row) != nil || row.Checkpoint == "" {
