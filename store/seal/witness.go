@@ -67,14 +67,25 @@ func (w *work) cosign(ctx context.Context, witness string, made *Sealed, known i
 		case status == http.StatusConflict, status == http.StatusUnprocessableEntity:
 			return refused("the first %d entries are not those that it has cosigned (status %d)", known, status)
 		case status == http.StatusNotFound:
-			return refused("it does not know the origin %s (status %d)", finding.Quote(made.Origin), status)
+			return refused("it does not know the origin of the verifier key %s (status %d)", w.keys(made.Origin), status)
 		case status == http.StatusForbidden:
-			return refused("it does not know the key that signs the seal, or the origin %s (status %d)", finding.Quote(made.Origin), status)
+			return refused("it does not know the verifier key %s, or its origin (status %d)", w.keys(made.Origin), status)
 		default:
 			return refused("status %d, %s", status, finding.Quote(string(answer)))
 		}
 	}
 	return refused("it answered %d times with another size", maxRequests)
+}
+
+// keys returns the public keys that sign the seals of an origin, as a witness needs them.
+func (w *work) keys(origin string) string {
+	var keys []string
+	for _, by := range w.settings.Signers {
+		if key, err := VerifierKey(origin, by.Public()); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return strings.Join(keys, " and ")
 }
 
 // request returns the body of a request to add a checkpoint.

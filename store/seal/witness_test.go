@@ -199,8 +199,8 @@ func lies(t testing.TB, c cosigner) map[string]struct {
 			text(409, size, fmt.Sprintf("%d\n", toggle%3))(w, r)
 		}, "with another size"},
 		"a proof that is refused":  {text(422, "text/plain", "no\n"), "not those that it has cosigned"},
-		"an unknown origin":        {text(404, "text/plain", "no\n"), "does not know the origin"},
-		"an unknown key or origin": {text(403, "text/plain", "no\n"), "does not know the key"},
+		"an unknown origin":        {text(404, "text/plain", "no\n"), "does not know the origin of the verifier key agents.example/log/"},
+		"an unknown key or origin": {text(403, "text/plain", "no\n"), "does not know the verifier key agents.example/log/"},
 		"an error":                 {text(500, "text/plain", "\x1b[2J"+strings.Repeat("x", 10_000)), "500"},
 	}
 }
