@@ -16,12 +16,14 @@ import (
 // open while the caller works. A page has at most pageEntries rows, and ends with the row
 // that makes it larger than PageBytes. A pack is a page, too.
 //
-// If a page is shorter, because the next entry is in a pack, the next page has at most twice as
-// many rows, or fewRows: PostgreSQL sends all rows that a query selects.
+// The first page has at most firstEntries rows, because many callers need only a few, and each
+// further one at most twice as many as the one before, or fewRows. A page is shorter if the next
+// entry is in a pack: PostgreSQL sends all rows that a query selects.
 const (
-	pageEntries = 1000
-	PageBytes   = 1 << 20
-	fewRows     = 16
+	pageEntries  = 1000
+	firstEntries = store.BlockEntries
+	PageBytes    = 1 << 20
+	fewRows      = 16
 )
 
 // Read implements store.Log.
@@ -110,7 +112,7 @@ func (r *reader) loadRows(ctx context.Context, after, last int64) error {
 	r.page, r.data = r.page[:0], r.data[:0]
 	var sizes, numbers []int64
 	if r.limit == 0 {
-		r.limit = pageEntries
+		r.limit = firstEntries
 	}
 	err := r.log.scanRows(ctx, r.log.db, r.thread, after, min(r.limit, last-after), func(row *Row) bool {
 		if row.Position != after+int64(len(r.page))+1 {
