@@ -128,6 +128,21 @@ func vectorOperator(t testing.TB) *operator {
 		policy: seal.Policy{Trust: trustIn(t, private)}, key: private}
 }
 
+// vectorEntries appends the entries of the thread of the vectors.
+func vectorEntries(t testing.TB, log store.Log) {
+	t.Helper()
+	for i, n := range []int{5, 300, 7, 2} {
+		entries := events([]string{"first", "second", "third", "fourth"}[i], n)
+		for j := range entries {
+			entries[j].Arrived = time.UnixMicro(1764360000000000 + int64(1000*i+j)).UTC()
+		}
+		if i == 2 { // another stream within the run
+			entries = slices.Insert(entries, 3, store.Entry{Stream: "another", Kind: store.Input, Data: []byte(`{"runId":"other"}`)})
+		}
+		appendAll(t, log, thread, entries)
+	}
+}
+
 // makeVectors makes the vectors. Roots are those of package tlog, and the rest is made by this
 // package.
 func makeVectors(t *testing.T) *vectors {
@@ -148,16 +163,7 @@ func makeVectors(t *testing.T) *vectors {
 		v.Roots = append(v.Roots, rootVector{size, root[:]})
 	}
 	log := memory.New()
-	for i, n := range []int{5, 300, 7, 2} {
-		entries := events([]string{"first", "second", "third", "fourth"}[i], n)
-		for j := range entries {
-			entries[j].Arrived = time.UnixMicro(1764360000000000 + int64(1000*i+j)).UTC()
-		}
-		if i == 2 { // another stream within the run
-			entries = slices.Insert(entries, 3, store.Entry{Stream: "another", Kind: store.Input, Data: []byte(`{"runId":"other"}`)})
-		}
-		appendAll(t, log, thread, entries)
-	}
+	vectorEntries(t, log)
 	size := int64(315)
 	root, err := seal.TreeOf(log, thread, nil).Root(t.Context(), size)
 	if err != nil {

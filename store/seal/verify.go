@@ -162,9 +162,6 @@ func (v *verification) run(known []Known) error {
 			v.open(&k.Seals[i], "the seal of "+k.From, true)
 		}
 	}
-	for _, s := range v.seals[v.own:] {
-		s.known = true
-	}
 	v.row.Entries = t.Last
 	if !t.DeletedAt.IsZero() {
 		return v.erased()
@@ -186,6 +183,7 @@ func (v *verification) run(known []Known) error {
 func (v *verification) open(s *store.Seal, from string, known bool) {
 	v.row.Seals++
 	o := v.policy.open(v.ctx, s, from)
+	o.known = known
 	if o.Checkpoint != nil {
 		switch thread, tenant := o.IsOf(v.key); {
 		case !thread:

@@ -109,7 +109,7 @@ def verify(leaves, seals, deleted: bool, digest: str, keys: list, against: list)
     for to, size, signed in [(own, *seal) for seal in seals] + [(known, None, signed) for of, signed in against if of == digest]:
         try:
             c = checkpoint(signed, keys, size)
-            require(c.thread == digest, "of another thread")
+            require(c.thread == digest and (c.trusted or to is own), "of another thread, or kept although nobody signed it")
             to += [c] if c.trusted else []
         except MALFORMED:
             broken = True
