@@ -43,17 +43,18 @@ log: it can be personal data.
 	flags.StringVarP(&out, "output", "o", "", "new `FILE` for the proof, or - for standard output (required)")
 	flags.Int64Var(&at, "at", 0, "prove the entry at this `POSITION`")
 	flags.StringVar(&run, "run", "", "prove the run with this `ID`, or that begins at a position, as in '#17'")
-	cmd.MarkFlagsOneRequired("at", "run")
-	cmd.MarkFlagsMutuallyExclusive("at", "run")
 	cli.Complete(cmd, "at")
 	cli.Complete(cmd, "run")
 	format := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		changed := cmd.Flags().Changed
 		switch {
-		case cmd.Flags().Changed("at") && at < 1:
+		case changed("at") == changed("run"):
+			return errors.New("give either --at POSITION or --run ID")
+		case changed("at") && at < 1:
 			return fmt.Errorf("--at %d: positions are counted from 1", at)
-		case cmd.Flags().Changed("run") && run == "":
+		case changed("run") && run == "":
 			return errors.New("--run is empty")
 		}
 		if err := checkNewFile(out); err != nil {

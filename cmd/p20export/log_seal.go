@@ -67,7 +67,7 @@ origin of the thread and the key.
 	f := addStoreFlags(cmd)
 	f.addAllTenants(cmd, "with --all: threads")
 	cmd.Flags().BoolVar(&all, "all", false, "seal all threads of the tenant")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "also write the seal of the only THREAD to `FILE`")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "also write the checkpoint of the only THREAD to the new `FILE`")
 	fl.add(cmd, "key", "`FILE` of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)")
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -139,23 +139,34 @@ func (f *storeFlags) seal(cmd *cobra.Command, log store.Log, s *seal.Settings, i
 		sealed, err := s.Seal(cmd.Context(), log, key)
 		row := render.NewLogSealRow(key, sealed)
 		if found, ok := errors.AsType[finding.Finding](err); ok {
-			row = render.NewLogSealRow(key, nil, found)
+			row, err = render.NewLogSealRow(key, nil, found), nil
 		} else if err != nil {
 			return f.failed(fmt.Errorf("thread %s: %w", finding.Quote(key.Thread), err))
+		}
+		if sealed != nil && out != "" {
+			err = writeNew(cmd, out, sealed.Seal.Checkpoint)
+		}
+		if err == nil && sealed != nil && out != "" && out != "-" {
+			row.File = &out
 		}
 		p.LogSealed(row)
 		p.Flush()
 		t.AddSeal(row.Verdict)
-		if sealed == nil || out == "" {
-			return nil
-		}
-		return writeNew(cmd, out, sealed.Seal.Checkpoint)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	p.LogSealSummary(&t)
-	return t.Status.Err()
+	return cmp.Or(t.Status.Err(), f.otherTenants(cmd.Context(), log, ids, t.Total(), p))
+}
+
+// otherTenants says that a log has only threads of other tenants, if none of n was looked at.
+func (f *storeFlags) otherTenants(ctx context.Context, log store.Log, ids []string, n int, p *render.Printer) error {
+	if n > 0 || len(ids) > 0 || f.allTenants {
+		return nil
+	}
+	return f.noThreads(ctx, log, p)
 }
 
 // writeNew writes a new file, or standard output if that is -. A file with the same bytes stays.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ found exactly. Entries after the last seal are not covered by it.
 Without --against, the command cannot notice what the holder of the key has
 sealed again, nor that the end of a thread was removed with its seals.
 
-` + exitHelp("every thread is unchanged or erased", "a thread is not", "the log could not be used, or has no such thread"),
+` + exitHelp("every thread is unchanged or erased", "a thread is not, or there is none", "the log could not be used, or has no such thread"),
 		Example: `  p20export log verify --all --store sqlite:events.db --trust seals.pub.pem
   p20export log verify THREAD --store sqlite:events.db --trust seals.pub.pem \
       --against thread.checkpoint --against monday.ndjson.zst`,
@@ -117,7 +118,7 @@ func readKnown(ctx context.Context, paths []string) (all []*knownFile, end func(
 		case errors.Is(err, transfer.ErrNotThread):
 			var data []byte
 			if data, err = capture.ReadInput(ctx, path, seal.MaxProofBytes); err == nil {
-				k.Known, err = seal.ReadKnown(path, data)
+				k.Known, err = seal.ReadKnown(path, withPlainLines(data))
 			}
 		}
 		if err != nil {
@@ -128,6 +129,12 @@ func readKnown(ctx context.Context, paths []string) (all []*knownFile, end func(
 		all = append(all, k)
 	}
 	return all, end, nil
+}
+
+// withPlainLines returns a text whose lines end with line feeds, also the last: mails and clipboards
+// change them.
+func withPlainLines(text []byte) []byte {
+	return append(bytes.TrimRight(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\n"), '\n')
 }
 
 // logVerification is the work of log verify.
@@ -178,6 +185,12 @@ func (v *logVerification) run(ids []string) error {
 	}
 	if len(ids) != 1 {
 		v.p.LogVerifySummary(&v.tally)
+	}
+	if v.tally.Total() == 0 {
+		if err := v.otherTenants(ctx, v.log, ids, 0, v.p); err != nil {
+			return err
+		}
+		return render.Negative // nothing was verified
 	}
 	return v.tally.Status.Err()
 }

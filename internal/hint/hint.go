@@ -33,6 +33,7 @@ const (
 	GiveFile         = "name the file with the digest %s, or a directory that contains it, with --capture"
 	GiveCapture      = "name the capture whose capture.json has the digest %s, or a directory that contains it, with --capture"
 	KeepRecords      = "keep the records with the events: events cannot express this"
+	OtherHistory     = "find out who changed the thread: the witness has seen another history of it; p20export log verify compares it with its seals"
 	FewerKeys        = "name fewer public keys with --trust"
 	AddSignature     = "p20export sign adds a signature to one that exists"
 	SignAgain        = "if another program signed the record at the same time, run the command again"

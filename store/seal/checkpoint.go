@@ -39,6 +39,8 @@ func CheckOrigin(name string) error {
 	switch {
 	case name == "":
 		return errors.New("it is empty")
+	case strings.Contains(name, "://"):
+		return errors.New("it has a scheme, which origins do not have")
 	case len(name) > MaxOriginBytes:
 		return fmt.Errorf("it has %d bytes and may have %d", len(name), MaxOriginBytes)
 	case !utf8.ValidString(name), strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '+' }):

@@ -57,8 +57,7 @@ func Compare(seals []store.Seal, entries iter.Seq2[*store.Entry, error]) error {
 			return finding.New(finding.ThreadCutOff, "there are only %d entries for %s", count, nameOf(&seals[i]))
 		}
 		if root != c.Root {
-			return finding.New(finding.ThreadRewritten, "%s was made at %s of other entries; the first difference is between the positions %d and %d",
-				nameOf(&seals[i]), c.Time.Format(time.RFC3339), from, c.Size)
+			return finding.New(finding.ThreadRewritten, "%s was made at %s of other entries; %s", nameOf(&seals[i]), c.Time.Format(time.RFC3339), between(from, c.Size))
 		}
 		from = c.Size + 1
 	}

@@ -21,6 +21,7 @@ type hashing struct {
 	done    chan struct{}
 	stopped bool
 	next    batch
+	added   int64 // the number of entries that were added
 
 	sizes []int64 // whose roots are wanted, sorted
 	roots map[int64]Hash
@@ -51,6 +52,7 @@ func startHashing(sizes []int64) *hashing {
 func (h *hashing) add(e *store.Entry) {
 	h.next.data = AppendLeaf(h.next.data, e)
 	h.next.ends = append(h.next.ends, len(h.next.data))
+	h.added++
 	if len(h.next.data) >= batchBytes {
 		h.full <- h.next
 		h.next = <-h.empty

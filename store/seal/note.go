@@ -120,6 +120,7 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 			o.NotLaterThan, o.Authority = new(artifact.FormatTime(at)), &authority
 		}
 	}
+	untrusted := "no trusted key has signed it"
 	for _, sig := range n.Sigs {
 		by := keys[sig.Hash]
 		if sig.Name != origin || by == nil {
@@ -129,7 +130,7 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 			continue
 		}
 		if !p.Trust.Contains(by.KeyID, at) {
-			add(finding.SignatureExpired, "the key %s is not trusted as of %s", finding.Quote(by.Name), artifact.FormatTime(at))
+			untrusted = fmt.Sprintf("the key %s that has signed it is not trusted as of %s", finding.Quote(by.Name), artifact.FormatTime(at))
 			continue
 		}
 		if o.Signer == nil {
@@ -137,7 +138,7 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 		}
 	}
 	if o.Signer == nil {
-		add(finding.SealUntrusted, "no trusted key has signed it")
+		add(finding.SealUntrusted, "%s", untrusted)
 	}
 	return o
 }
@@ -192,8 +193,14 @@ type signer struct {
 	by  sign.Signer
 }
 
-// Sign implements note.Signer.
-func (s signer) Sign(message []byte) ([]byte, error) { return s.by.Sign(s.ctx, message) }
+// Sign implements note.Signer. It verifies the signature: signers can be programs.
+func (s signer) Sign(message []byte) ([]byte, error) {
+	signature, err := s.by.Sign(s.ctx, message)
+	if err == nil && !s.Verify(message, signature) {
+		err = finding.New(finding.SignerFailed, "the signature of the checkpoint is not valid")
+	}
+	return signature, err
+}
 
 // signText signs the text of a checkpoint.
 func signText(ctx context.Context, origin, text string, signers []sign.Signer) ([]byte, error) {

@@ -97,7 +97,7 @@ func TestToken(t *testing.T) {
 	// The key is trusted only as of the time of the token.
 	without := s.Seal
 	without.Token = nil
-	if row := verify(without); row.Verdict != seal.Broken || !hasFinding(row.Findings, finding.SignatureExpired) {
+	if row := verify(without); row.Verdict != seal.Broken || !hasFinding(row.Findings, finding.SealUntrusted) {
 		t.Errorf("without a token: %+v", row)
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/sign"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
@@ -264,6 +265,46 @@ func TestEdited(t *testing.T) {
 		row = o.verify(t, edited, thread, seal.Known{From: "an export", Entries: log.Read(t.Context(), thread, 0)})
 		if row.Verdict != seal.Rewritten || *row.DiffersFrom != position || *row.DiffersTo != position {
 			t.Errorf("entry %d is changed, with an export: %+v", position, row)
+		}
+	}
+}
+
+// TestChangedCopy compares a thread, and then what is left of it, with a copy that was changed. The
+// seals show that the thread was not.
+func TestChangedCopy(t *testing.T) {
+	log, o := memory.New(), newOperator(t)
+	appendAll(t, log, thread, events("r", 10))
+	s := o.sealed(t, log, thread)
+	var entries []*store.Entry
+	for e, err := range log.Read(t.Context(), thread, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	copyOf := func(position int64) seal.Known {
+		return seal.Known{From: "a copy", Seals: []store.Seal{s.Seal}, Entries: func(yield func(*store.Entry, error) bool) {
+			for _, e := range entries {
+				c := *e
+				if c.Position == position {
+					c.Stream = "other"
+				}
+				if !yield(&c, nil) {
+					return
+				}
+			}
+		}}
+	}
+	for _, want := range []project.Verdict{seal.Unchanged, seal.Erased} {
+		if row := o.verify(t, log, thread, copyOf(0)); row.Verdict != want {
+			t.Errorf("a copy: %+v", row)
+		}
+		row := o.verify(t, log, thread, copyOf(4))
+		if row.Verdict != seal.Broken || !hasFinding(row.Findings, finding.LogFileMalformed) || row.DiffersFrom != nil {
+			t.Errorf("a changed copy: %+v", row)
+		}
+		if _, err := log.Delete(t.Context(), thread); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -78,15 +78,15 @@ func (s *Settings) Seal(ctx context.Context, log store.Log, key store.Key) (*Sea
 	if !t.DeletedAt.IsZero() {
 		return nil, store.ErrDeleted
 	}
-	if t.Sealed == t.Last {
-		return last(ctx, log, key, t.Last)
-	}
 	w := work{settings: s, tree: tree{log: log, key: key}}
 	if err := w.keep(ctx, t.Sealed); err != nil {
 		return nil, err
 	}
 	if err := w.compare(ctx, t.Sealed); err != nil {
 		return nil, err
+	}
+	if t.Sealed == t.Last {
+		return last(ctx, log, key, t.Last)
 	}
 	return w.seal(ctx, t.Last, t.Sealed)
 }

@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -57,52 +56,6 @@ type Row struct {
 	Findings  []finding.Finding `json:"findings"`
 }
 
-// Known is what a verifier knows of a thread from elsewhere.
-type Known struct {
-	// From says where it is from, for findings.
-	From string
-	// Seals are seals that the operator once handed out. Their Size may be 0.
-	Seals []store.Seal
-	// Entries, if not nil, are entries of an earlier copy, in their order.
-	Entries iter.Seq2[*store.Entry, error]
-}
-
-// IsOf reports whether k is of a thread, as far as its first seal says that.
-func (k *Known) IsOf(key store.Key) bool {
-	for _, s := range k.Seals {
-		if c, err := textOf(s.Checkpoint); err == nil {
-			thread, tenant := c.IsOf(key)
-			return thread && tenant
-		}
-	}
-	return false
-}
-
-// ReadKnown reads a file with a checkpoint or a proof.
-func ReadKnown(from string, file []byte) (Known, error) {
-	k := Known{From: from}
-	if bytes.HasPrefix(file, []byte(proofHeader)) || bytes.HasPrefix(file, []byte("{")) {
-		p, err := DecodeProof(file)
-		if err != nil {
-			return k, err
-		}
-		k.Seals = []store.Seal{p.Seal}
-		k.Entries = func(yield func(*store.Entry, error) bool) {
-			for _, e := range p.Entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		}
-		return k, nil
-	}
-	if _, err := textOf(file); err != nil {
-		return k, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
-	}
-	k.Seals = []store.Seal{{Checkpoint: file}}
-	return k, nil
-}
-
 // Verify computes the tree of a thread from its entries, and compares it with all seals that the
 // log has and with those that the verifier knows. The error is one of the log or of ctx.
 func (p *Policy) Verify(ctx context.Context, log store.Log, key store.Key, known ...Known) (Row, error) {
@@ -134,6 +87,7 @@ type verification struct {
 	// whose entry is not, or 0.
 	same    []span
 	differs int64
+	foreign int // the number of seals of the thread id in another tenant
 	row     Row
 }
 
@@ -162,9 +116,12 @@ func (v *verification) run(known []Known) error {
 			v.open(&k.Seals[i], "the seal of "+k.From, true)
 		}
 	}
+	if v.foreign > 0 {
+		v.add(finding.SealOfOtherTenant, "%d of the %d seals are of this thread id in another tenant", v.foreign, v.row.Seals)
+	}
 	v.row.Entries = t.Last
 	if !t.DeletedAt.IsZero() {
-		return v.erased()
+		return v.erased(known)
 	}
 	if err := v.read(); err != nil {
 		return err
@@ -190,7 +147,7 @@ func (v *verification) open(s *store.Seal, from string, known bool) {
 			o.found = append(o.found, finding.New(finding.SealOfAnother, "%s is of another thread", from))
 			o.Checkpoint = nil
 		case !tenant:
-			o.found = append(o.found, finding.New(finding.SealOfOtherTenant, "%s is of this thread id in another tenant", from))
+			v.foreign++
 		}
 	}
 	for _, f := range o.found {
@@ -204,14 +161,19 @@ func (v *verification) open(s *store.Seal, from string, known bool) {
 	}
 }
 
-// read computes the roots of the sizes of all seals, as far as there are entries.
-func (v *verification) read() error {
+// sizes returns the sizes of all seals, sorted.
+func (v *verification) sizes() []int64 {
 	var sizes []int64
 	for _, s := range v.seals {
 		sizes = append(sizes, s.Checkpoint.Size)
 	}
 	slices.Sort(sizes)
-	h := startHashing(slices.Compact(sizes))
+	return slices.Compact(sizes)
+}
+
+// read computes the roots of the sizes of all seals, as far as there are entries.
+func (v *verification) read() error {
+	h := startHashing(v.sizes())
 	defer h.stop()
 	for e, err := range v.log.Read(v.ctx, v.key, 0) {
 		if err != nil {
@@ -250,8 +212,13 @@ func (v *verification) compare(k Known) error {
 			e, position = found, found.Position
 		}
 		if string(AppendLeaf(nil, e)) != string(AppendLeaf(nil, want)) {
+			if v.isSealed(position) {
+				v.add(finding.LogFileMalformed, "entry %d of %s is not the one that was sealed: the file was changed, and not the thread", position, k.From)
+				return nil
+			}
 			v.differ(position)
-			v.add(finding.ThreadRewritten, "entry %d is not that of %s", position, k.From)
+			v.row.Findings = append(v.row.Findings, finding.New(finding.ThreadRewritten, "entry %d is not that of %s", position, k.From).
+				WithHint("compare the two entries, and ask whoever can write the database"))
 			return nil
 		}
 		if n := len(v.same); n > 0 && v.same[n-1].last == position-1 {
@@ -261,6 +228,11 @@ func (v *verification) compare(k Known) error {
 		}
 	}
 	return nil
+}
+
+// isSealed reports whether a seal from elsewhere shows that an entry is the one that was sealed.
+func (v *verification) isSealed(position int64) bool {
+	return slices.ContainsFunc(v.seals[v.own:], func(s *opened) bool { return s.Checkpoint.Size >= position && v.matches(s) })
 }
 
 // differ records that an earlier copy has another entry at a position.
@@ -321,7 +293,7 @@ func (v *verification) explain(matching, known, own *opened) {
 	for _, other := range []*opened{known, own} {
 		if other != nil && matching != nil && matching.Checkpoint.Size >= other.Checkpoint.Size {
 			r.Verdict = Forked
-			v.add(finding.ThreadForked, "%s was made at %s of other entries than %s; the first difference is between the positions %d and %d", other.from, clock(other), matching.from, from, to)
+			v.add(finding.ThreadForked, "%s was made at %s of other entries than %s; %s", other.from, clock(other), matching.from, between(from, to))
 			return
 		}
 	}
@@ -332,8 +304,16 @@ func (v *verification) explain(matching, known, own *opened) {
 			v.add(finding.ThreadCutOff, "%s was made at %s of %d entries, and the thread has %d", s.from, clock(s), s.Checkpoint.Size, r.Entries)
 		}
 	case to != v.differs:
-		v.add(finding.ThreadRewritten, "%s was made at %s of other entries; the first difference is between the positions %d and %d", s.from, clock(s), from, to)
+		v.add(finding.ThreadRewritten, "%s was made at %s of other entries; %s", s.from, clock(s), between(from, to))
 	}
+}
+
+// between says where the first difference is.
+func between(from, to int64) string {
+	if from == to {
+		return fmt.Sprintf("the first difference is at position %d", from)
+	}
+	return fmt.Sprintf("the first difference is between the positions %d and %d", from, to)
 }
 
 func clock(s *opened) string { return s.Time.Format("2006-01-02T15:04:05Z") }
@@ -372,47 +352,5 @@ func (v *verification) witnesses(s *opened) {
 	}
 	if n < v.policy.Quorum {
 		v.add(finding.WitnessMissing, "%d of the %d required witnesses have cosigned the last seal that matches", n, v.policy.Quorum)
-	}
-}
-
-// erased judges the seals of a deleted thread. Its entries cannot be compared any more.
-func (v *verification) erased() error {
-	var kept *opened
-	if v.own > 0 {
-		kept = v.seals[v.own-1]
-	}
-	for _, s := range v.seals[v.own:] {
-		switch {
-		case kept == nil || !s.trusted() || !kept.trusted():
-		case s.Checkpoint.Size > kept.Checkpoint.Size:
-			v.erasedAs(CutOff, kept.Checkpoint.Size+1)
-			v.add(finding.ThreadCutOff, "%s is of %d entries, and the last seal of the deleted thread of %d", s.from, s.Checkpoint.Size, kept.Checkpoint.Size)
-		case s.Checkpoint.Size == kept.Checkpoint.Size && s.Root != kept.Root:
-			v.erasedAs(Forked, s.Checkpoint.Size)
-			v.add(finding.ThreadForked, "%s and %s are of other entries", s.from, kept.from)
-		}
-	}
-	r := &v.row
-	if kept != nil && kept.trusted() {
-		r.Position, r.Since, r.Signature = kept.Checkpoint.Size, new(artifact.FormatTime(kept.Time)), &kept.Signature
-	}
-	v.witnesses(kept)
-	switch {
-	case r.Verdict != "":
-	case finding.Failed(r.Findings):
-		r.Verdict = Broken
-	case r.Position == 0:
-		r.Verdict = Unsealed
-		v.add(finding.SealMissing, "the thread was deleted, and no seal by a trusted key says what it had")
-	default:
-		r.Verdict = Erased
-	}
-	return v.ctx.Err()
-}
-
-// erasedAs records that a deleted thread had other entries, at the latest from a position on.
-func (v *verification) erasedAs(verdict project.Verdict, to int64) {
-	if r := &v.row; r.Verdict != Forked {
-		r.Verdict, r.DiffersFrom, r.DiffersTo = verdict, new(int64(1)), &to
 	}
 }

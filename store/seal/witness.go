@@ -16,6 +16,7 @@ import (
 	"github.com/transparency-dev/merkle/proof"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // WitnessTimeout bounds a request to a witness.
@@ -34,7 +35,7 @@ const sizeType = "text/x.tlog.size"
 // cosign asks a witness to cosign a seal, and adds its cosignatures (C2SP tlog-witness). known
 // is the size that it probably knows.
 func (w *work) cosign(ctx context.Context, witness string, made *Sealed, known int64) error {
-	refused := func(format string, args ...any) error {
+	refused := func(format string, args ...any) finding.Finding {
 		return finding.New(finding.WitnessRefused, "%s: %s", finding.QuoteURL(witness), fmt.Sprintf(format, args...))
 	}
 	for range maxRequests {
@@ -65,7 +66,8 @@ func (w *work) cosign(ctx context.Context, witness string, made *Sealed, known i
 			}
 			known = size
 		case status == http.StatusConflict, status == http.StatusUnprocessableEntity:
-			return refused("the first %d entries are not those that it has cosigned (status %d)", known, status)
+			return refused("the first %d entries are not those that it has cosigned (status %d)", known, status).
+				WithHint("%s", hint.OtherHistory)
 		case status == http.StatusNotFound:
 			return refused("it does not know the origin of the verifier key %s (status %d)", w.keys(made.Origin), status)
 		case status == http.StatusForbidden:

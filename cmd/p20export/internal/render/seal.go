@@ -28,6 +28,8 @@ type LogSealRow struct {
 	SealedAt *string `json:"sealed_at"`
 	// Checkpoint is the seal, which you can hand out: a signed note.
 	Checkpoint *string `json:"checkpoint"`
+	// File is the file to which the checkpoint was written, or null.
+	File *string `json:"file"`
 	// Cosigners are the names of the witnesses that have cosigned a new seal.
 	Cosigners []string `json:"cosigners"`
 	// NotLaterThan is the time of the token of a new seal, or null.
@@ -60,6 +62,9 @@ func (p *Printer) LogSealed(row LogSealRow) {
 	if row.Size != nil {
 		p.Line("  sealed    \tup to position %s, at %s", humanize.Grouped(*row.Size), *row.SealedAt)
 	}
+	if row.File != nil {
+		p.Line("  file      \t%s", finding.Printable(*row.File))
+	}
 	if len(row.Cosigners) > 0 {
 		p.Line("  cosigned  \tby %s", strings.Join(row.Cosigners, ", "))
 	}
@@ -80,8 +85,13 @@ func (p *Printer) LogVerified(row seal.Row) {
 		p.json(row)
 		return
 	}
-	p.Line("%s \t%s", p.verdict(row.Verdict), shownKey(store.Key{Tenant: row.Tenant, Thread: row.Thread}))
+	name := "no thread of the log" // is that of a known seal
+	if row.Thread != "" {
+		name = shownKey(store.Key{Tenant: row.Tenant, Thread: row.Thread})
+	}
+	p.Line("%s \t%s", p.verdict(row.Verdict), name)
 	switch {
+	case row.Thread == "":
 	case row.Verdict == seal.Erased:
 		p.Line("  sealed    \t%s existed at %s, and were deleted", Counted(row.Position, "entry", "entries"), *row.Since)
 	case row.Position > 0 && row.Verdict != seal.Unchanged:
@@ -89,7 +99,7 @@ func (p *Printer) LogVerified(row seal.Row) {
 	case row.Position > 0:
 		p.Line("  sealed    \tunchanged since %s up to position %s of %s", *row.Since, humanize.Grouped(row.Position), humanize.Grouped(row.Entries))
 	default:
-		p.Line("  matches   \tno seal; there are %s", Counted(row.Entries, "entry", "entries"))
+		p.Line("  matches   \tnone of the seals; the thread has %s", Counted(row.Entries, "entry", "entries"))
 	}
 	if row.DiffersFrom != nil {
 		p.Line("  differs   \t%s", differing(*row.DiffersFrom, *row.DiffersTo))
