@@ -275,17 +275,16 @@ func TestChangedCopy(t *testing.T) {
 	log, o := memory.New(), newOperator(t)
 	appendAll(t, log, thread, events("r", 10))
 	s := o.sealed(t, log, thread)
-	var entries []*store.Entry
+	var entries []store.Entry
 	for e, err := range log.Read(t.Context(), thread, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries = append(entries, e)
+		entries = append(entries, *e)
 	}
 	copyOf := func(position int64) seal.Known {
 		return seal.Known{From: "a copy", Seals: []store.Seal{s.Seal}, Entries: func(yield func(*store.Entry, error) bool) {
-			for _, e := range entries {
-				c := *e
+			for _, c := range entries {
 				if c.Position == position {
 					c.Stream = "other"
 				}
