@@ -142,6 +142,15 @@ func TestPostgresTriggers(t *testing.T) {
 	if got := sealsOf(t, log, "b"); got != "5 c, " {
 		t.Errorf("the deleted thread has the seals %s", got)
 	}
+	// The owner erases the last seal of a deleted thread, as docs/serialization.md says.
+	run(t, conn, `BEGIN; ALTER TABLE seals DISABLE TRIGGER seals_delete; DELETE FROM seals WHERE thread_id = 2;
+		ALTER TABLE seals ENABLE TRIGGER seals_delete; COMMIT`)
+	if got := sealsOf(t, log, "b"); got != "" {
+		t.Errorf("the deleted thread has the seals %s", got)
+	}
+	if _, err := conn.Exec(t.Context(), `DELETE FROM seals`); code(err) != restrictViolation {
+		t.Errorf("DELETE FROM seals: %v, want that it is refused", err)
+	}
 }
 
 // TestPostgresOldSnapshot changes a thread in transactions that see it as it was before it was
