@@ -408,7 +408,7 @@ func TestProxySeals(t *testing.T) {
 		cmd := program(t, "proxy", "--listen", "127.0.0.1:0", "--upstream", a.URL, "--captures", captures, "--store", "sqlite:"+file, "--freeze", out,
 			"--sign", filepath.Join(dir, "records.key.pem"), "--seal", filepath.Join(dir, "seals.key.pem"), "--passphrase-fd", "3", "--timestamp", tsa)
 		cmd.ExtraFiles = []*os.File{f}
-		return startProgram(t, cmd)
+		return startCommand(t, cmd)
 	}
 	s, url := proxying()
 	_, body := post(t, url)

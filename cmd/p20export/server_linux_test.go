@@ -62,11 +62,11 @@ func startServer(t *testing.T, args ...string) (*server, string) {
 	if !slices.Contains(args, "--listen") {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	return startProgram(t, program(t, args...))
+	return startCommand(t, program(t, args...))
 }
 
-// startProgram starts a server, and returns its URL.
-func startProgram(t *testing.T, cmd *exec.Cmd) (*server, string) {
+// startCommand starts a server, and returns its URL.
+func startCommand(t *testing.T, cmd *exec.Cmd) (*server, string) {
 	t.Helper()
 	s := &server{cmd: cmd}
 	stderr, err := s.cmd.StderrPipe()
