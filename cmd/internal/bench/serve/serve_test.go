@@ -56,8 +56,8 @@ func TestDelays(t *testing.T) {
 	if text, err = tables["seal"](t.Context(), &s); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"no", "20 in a second"} {
-		if lines := strings.Split(text, "\n"); len(lines) < 4 || !strings.HasPrefix(lines[i+2], "| sqlite | "+want+" | ") {
+	for i, want := range []string{unsealed, unsealedAgain, sealed} {
+		if lines := strings.Split(text, "\n"); len(lines) < 5 || !strings.HasPrefix(lines[i+2], "| sqlite | "+want+" | ") {
 			t.Errorf("line %d is not that of %s:\n%s", i+2, want, text)
 		}
 	}
