@@ -14,8 +14,10 @@ import (
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/seal"
+	"github.com/p20export/p20export/store/transfer"
 )
 
 // python runs a program of the directory judge with the Python that has its packages, and returns
@@ -204,6 +206,15 @@ func TestSealsJudgeHonest(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("nothing about %v", want)
+	}
+	for _, name := range []string{"thread.ndjson", "thread.ndjson.zst"} {
+		exported := filepath.Join(dir, name)
+		if row := transfer.ExportFile(t.Context(), log, thread, exported, 0); row.Verdict != project.Written {
+			t.Fatalf("%+v", row)
+		}
+		if v := o.judged(t, nil, exported); len(v) != 1 || v[0].Verdict != "unchanged" || v[0].Position != last.Seal.Size {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 	verdicts := o.judged(t, nil, proofs...)
 	for i, v := range verdicts {

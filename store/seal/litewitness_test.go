@@ -42,7 +42,7 @@ func newLitewitness(t testing.TB) *litewitness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &litewitness{dir: dir, programs: programs}
+	w := &litewitness{dir: dir, programs: programs, address: testkit.FreeAddress(t)}
 	agent := w.start(t, "ssh-agent", "-D", "-a", w.path("agent"))
 	agent.await(t, "unix", w.path("agent"))
 	w.command(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.path("key"))
@@ -57,7 +57,6 @@ func (w *litewitness) path(name string) string { return filepath.Join(w.dir, nam
 // run starts the witness.
 func (w *litewitness) run(t testing.TB) {
 	t.Helper()
-	w.address = testkit.FreeAddress(t)
 	w.running = w.start(t, filepath.Join(w.programs, "litewitness"), "-name", "witness.example/w", "-db", w.path("db"), "-ssh-agent", w.path("agent"), "-key", w.key, "-listen", w.address)
 	w.running.await(t, "tcp", w.address)
 }
@@ -165,7 +164,7 @@ func TestSealsWitness(t *testing.T) {
 	log := memory.New()
 	o.Witnesses, o.WitnessKeys = []string{"http://" + w.address}, []note.Verifier{w.verifier(t)}
 	appendAll(t, log, thread, events("a", 5))
-	o.refused(t, log, "the origin")
+	o.refused(t, log, "or its origin (status 403)")
 	w.add(t, o, thread)
 	var handedOut []store.Seal
 	cosigned := func() {
@@ -192,8 +191,11 @@ func TestSealsWitness(t *testing.T) {
 	appendAll(t, log, thread, events("c", 5))
 	o.refused(t, log, "connection refused")
 	w.run(t)
-	o.Witnesses[0] = "http://" + w.address
 	cosigned() // it still knows the size before
+	w.stop()
+	w.run(t)
+	appendAll(t, log, thread, events("d", 2))
+	cosigned()
 
 	// Another log with the same key has a part of the thread, the same entries, or others.
 	entries := readAll(t, log, thread)
@@ -202,11 +204,11 @@ func TestSealsWitness(t *testing.T) {
 		log  store.Log
 		says string
 	}{
-		{"fewer entries", copyOf(t, entries[:100], nil), "it has cosigned 1317 entries"},
+		{"fewer entries", copyOf(t, entries[:100], nil), "it has cosigned 1319 entries"},
 		{"other entries", copyOf(t, entries, func(e *store.Entry) { e.Data = []byte("x") }), "are not those that it has cosigned"},
 	} {
 		if tt.name == "other entries" {
-			appendAll(t, tt.log, thread, events("d", 3))
+			appendAll(t, tt.log, thread, events("e", 3))
 		}
 		o.refused(t, tt.log, tt.says)
 		if th, err := tt.log.Thread(t.Context(), thread); err != nil || th.Sealed != 0 {
@@ -219,7 +221,7 @@ func TestSealsWitness(t *testing.T) {
 	}
 	other := newOperator(t)
 	other.Witnesses, other.WitnessKeys = o.Witnesses, o.WitnessKeys
-	other.refused(t, copyOf(t, entries, nil), "does not know the key")
+	other.refused(t, copyOf(t, entries, nil), "does not know the verifier key")
 	if row := o.verify(t, log, thread, seal.Known{From: "a mail", Seals: handedOut}); row.Verdict != seal.Unchanged {
 		t.Errorf("%+v", row)
 	}

@@ -128,6 +128,7 @@ func post(ctx context.Context, witness string, body []byte) (status int, answer 
 		return 0, nil, false, err
 	}
 	r.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	r.Header["Idempotency-Key"] = nil // not sent: the client may try again if the witness has ended a connection
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
 	if err != nil {

@@ -257,6 +257,31 @@ func (o *operator) refused(t testing.TB, log store.Log, says string) {
 	}
 }
 
+// TestWitnessRestarted asks a witness that has ended the connection of the request before.
+func TestWitnessRestarted(t *testing.T) {
+	t.Parallel()
+	o, log, c := newOperator(t), memory.New(), newCosigner(t, "witness.example")
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if requests++; requests == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		w.Write(c.lines(t, body))
+	}))
+	defer server.Close()
+	o.Witnesses, o.WitnessKeys = []string{server.URL}, []note.Verifier{c.verifier}
+	for i := range 2 {
+		appendAll(t, log, thread, events(fmt.Sprint(i), 5))
+		if s := o.sealed(t, log, thread); len(s.Cosigners) != 1 {
+			t.Errorf("seal %d is cosigned by %v", i, s.Cosigners)
+		}
+	}
+	if requests != 3 {
+		t.Errorf("there were %d requests", requests)
+	}
+}
+
 // TestWitnessCancelled stops waiting for a witness.
 func TestWitnessCancelled(t *testing.T) {
 	t.Parallel()
