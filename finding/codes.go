@@ -285,6 +285,7 @@ const (
 	ThreadRewritten   Code = "thread_rewritten"
 	ThreadCutOff      Code = "thread_cut_off"
 	ThreadForked      Code = "thread_forked"
+	ThreadDamaged     Code = "thread_damaged"
 	WitnessRefused    Code = "witness_refused"
 	WitnessMissing    Code = "witness_missing"
 	ProofMalformed    Code = "proof_malformed"

@@ -229,6 +229,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ThreadRewritten:   {Error, "entries of a thread are not those that were sealed", "RFC 6962 §2.1"},
 		ThreadCutOff:      {Error, "a thread has fewer entries than were sealed", ""},
 		ThreadForked:      {Error, "seals by trusted keys contradict each other: a thread has had two histories", "RFC 6962 §2.1.2"},
+		ThreadDamaged:     {Error, "entries of a thread are missing in the database, or are stored more than once", ""},
 		WitnessRefused:    {Error, "a witness did not cosign a seal", "C2SP tlog-witness"},
 		WitnessMissing:    {Error, "fewer witnesses have cosigned the last seal than are required", "C2SP tlog-cosignature"},
 		ProofMalformed:    {Error, "a file is not a proof of an entry or a run", "C2SP tlog-proof"},

@@ -60,7 +60,7 @@ func (s *Server) proof(q *request) {
 	at, run := q.query.Get("at"), q.query.Get("run")
 	position, err := strconv.ParseInt(at, 10, 64)
 	if (at == "") == (run == "") || at != "" && (err != nil || position < 1) {
-		s.refuse(q, InvalidQuery, "give either at, which is a position, or run, which is a run id")
+		s.refuse(q, InvalidQuery, "give either at, which is a position from 1, or run, which is a run id")
 		return
 	}
 	s.build(q, func() (string, []byte, bool) {
@@ -96,7 +96,7 @@ func (s *Server) proveEntry(q *request, position int64) (*seal.Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	return seal.Prove(q.Context(), s.settings.Log, q.key(), position)
+	return seal.Prove(q.Context(), s.settings.Log, q.key(), position, nil)
 }
 
 // proveRun returns the proof of the last run with an id.
@@ -126,7 +126,7 @@ func (s *Server) proveRun(q *request, id string) (*seal.Proof, error) {
 	if run.Bytes > maxProvedBytes || run.Last-first >= maxProved {
 		return nil, errRunSize
 	}
-	return seal.ProveRun(q.Context(), s.settings.Log, key, run)
+	return seal.ProveRun(q.Context(), s.settings.Log, key, run, nil)
 }
 
 // refusalOfSeal returns the refusal for a finding about seals, and whether it is one.
@@ -136,7 +136,7 @@ func refusalOfSeal(err error) (Refusal, bool) {
 	case !ok:
 	case found.Code == finding.SealMissing:
 		return NotSealed, true
-	case found.Code == finding.ThreadRewritten, found.Code == finding.SealMalformed:
+	case found.Code == finding.ThreadRewritten, found.Code == finding.ThreadCutOff, found.Code == finding.SealMalformed:
 		return ThreadRewritten, true
 	}
 	return "", false

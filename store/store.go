@@ -81,6 +81,9 @@ type Log interface {
 	Seals(ctx context.Context, key Key, after int64) iter.Seq2[*Seal, error]
 	// Blocks returns the hashes of the first blocks of a thread, as far as they are kept.
 	Blocks(ctx context.Context, key Key) ([]byte, error)
+	// CheckThread returns a *DamagedError if an entry of a thread is stored more than once, so that
+	// readers may see different ones.
+	CheckThread(ctx context.Context, key Key) error
 	// Stat returns the size of the log.
 	Stat(ctx context.Context) (Stat, error)
 	// Close closes the log and ends its followers. A second call does nothing.
@@ -292,6 +295,21 @@ var (
 	ErrNotLog = errors.New("it is not a log")
 	ErrNewer  = errors.New("a newer release of the program wrote the log")
 )
+
+// ErrDamaged means that another program, or a defect of the disk, has damaged the database.
+var ErrDamaged = errors.New("the database is damaged")
+
+// DamagedError reports where entries of a thread are missing, or are stored more than once.
+type DamagedError struct {
+	// Position is that of the first of them.
+	Position int64
+	Reason   string
+}
+
+func (e *DamagedError) Error() string { return ErrDamaged.Error() + ": " + e.Reason }
+
+// Is reports whether target is ErrDamaged.
+func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 
 // ConflictError reports that a thread has another last position than Append expected.
 type ConflictError struct {

@@ -19,6 +19,7 @@ import (
 func newLogProve() *cobra.Command {
 	var out, run string
 	var at int64
+	var trust trustFlags
 	cmd := &cobra.Command{
 		Use:   "prove THREAD (--at POSITION | --run ID) -o FILE",
 		Short: "Write a proof that a sealed thread has an entry or a run",
@@ -43,6 +44,7 @@ log: it can be personal data.
 	flags.StringVarP(&out, "output", "o", "", "new `FILE` for the proof, or - for standard output (required)")
 	flags.Int64Var(&at, "at", 0, "prove the entry at this `POSITION`")
 	flags.StringVar(&run, "run", "", "prove the run with this `ID`, or that begins at a position, as in '#17'")
+	flags.StringArrayVar(&trust.paths, "trust", nil, "use the first seal by the public keys in the file or directory `PATH` (PEM; repeatable; default: the first seal)")
 	cli.Complete(cmd, "at")
 	cli.Complete(cmd, "run")
 	format := cli.AddFormat(cmd)
@@ -60,20 +62,28 @@ log: it can be personal data.
 		if err := checkNewFile(out); err != nil {
 			return err
 		}
+		before, err := trust.read()
+		if err != nil {
+			return err
+		}
 		log, t, err := f.openThread(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
 		defer log.Close()
+		var policy *seal.Policy
+		if before != nil {
+			policy = &seal.Policy{Trust: before}
+		}
 		var proof *seal.Proof
 		if at > 0 {
-			proof, err = seal.Prove(cmd.Context(), log, t.Key, at)
+			proof, err = seal.Prove(cmd.Context(), log, t.Key, at, policy)
 		} else {
 			var r store.Run
 			if r, err = f.run(cmd.Context(), log, t.Thread, run); err != nil {
 				return err
 			}
-			proof, err = seal.ProveRun(cmd.Context(), log, t.Key, &r)
+			proof, err = seal.ProveRun(cmd.Context(), log, t.Key, &r, policy)
 		}
 		results := cmd.OutOrStdout()
 		if out == "-" {

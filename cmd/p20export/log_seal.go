@@ -68,6 +68,7 @@ origin of the thread and the key.
 	f.addAllTenants(cmd, "with --all: threads")
 	cmd.Flags().BoolVar(&all, "all", false, "seal all threads of the tenant")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "also write the checkpoint of the only THREAD to the new `FILE`")
+	cmd.Flags().BoolVar(&fl.otherTenant, "other-tenant", false, "also follow seals of the same thread id in another tenant, from which the thread was imported")
 	fl.add(cmd, "key", "`FILE` of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)")
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ sealed again, nor that the end of a thread was removed with its seals.
 	f := addStoreFlags(cmd)
 	f.addAllTenants(cmd, "with --all: threads")
 	cmd.Flags().BoolVar(&all, "all", false, "verify all threads of the tenant, also deleted ones")
-	cmd.Flags().StringArrayVar(&against, "against", nil, "compare with the checkpoint, proof or export in `FILE` (repeatable); - is a checkpoint or proof on standard input")
+	cmd.Flags().StringArrayVar(&against, "against", nil, "compare with the checkpoint, proof or export in `FILE` (repeatable); - is standard input, for a checkpoint or a proof")
 	fl.add(cmd)
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -109,7 +110,7 @@ func readKnown(ctx context.Context, paths []string) (all []*knownFile, end func(
 	for _, path := range paths {
 		k := &knownFile{}
 		err := transfer.ErrNotThread
-		if path != "-" { // which can be read once
+		if info, unread := os.Stat(path); unread == nil && info.Mode().IsRegular() { // others can be read once
 			k.thread, err = transfer.OpenThread(ctx, path)
 		}
 		switch {
@@ -178,7 +179,7 @@ func (v *logVerification) run(ids []string) error {
 	for _, k := range v.known {
 		if !k.used {
 			row := seal.Row{Verdict: seal.CutOff, Findings: []finding.Finding{
-				finding.New(finding.ThreadCutOff, "none of the threads is that of %s", k.From),
+				finding.New(finding.ThreadCutOff, "none of the threads is that of %s; if it was imported into another tenant, name the thread and the tenant", k.From),
 			}}
 			v.add(row)
 		}
@@ -198,7 +199,7 @@ func (v *logVerification) run(ids []string) error {
 // of returns what is known of a thread.
 func (v *logVerification) of(key store.Key, only bool) (known []seal.Known) {
 	for _, k := range v.known {
-		if only || k.isOf(key, v.tenant) {
+		if only && (k.thread == nil || k.thread.Thread == key.Thread) || k.isOf(key, v.tenant) {
 			k.used = true
 			known = append(known, k.Known)
 		}

@@ -20,7 +20,8 @@ type sealFlags struct {
 	origin    string
 	witnesses []string
 	witnessFlags
-	before trustFlags
+	before      trustFlags
+	otherTenant bool
 }
 
 // add adds the flags. keyFlag is --key or --seal.
@@ -80,7 +81,7 @@ func (fl *sealFlags) openSeal(ctx context.Context, cmd *cobra.Command) (*seal.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := &seal.Settings{Name: fl.origin, Signers: s.Signers, Trust: before, Authority: s.Authority, Witnesses: fl.witnesses, WitnessKeys: witnesses}
+	settings := &seal.Settings{Name: fl.origin, Signers: s.Signers, Trust: before, OtherTenant: fl.otherTenant, Authority: s.Authority, Witnesses: fl.witnesses, WitnessKeys: witnesses}
 	if err := settings.Check(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("--%s: %w", fl.keyFlag, err), end())
 	}
@@ -97,12 +98,12 @@ func (fl *witnessFlags) add(cmd *cobra.Command) {
 // read returns the keys.
 func (fl *witnessFlags) read() ([]seal.WitnessKey, error) {
 	var all []seal.WitnessKey
-	for i, key := range fl.witnessKeys {
+	for _, key := range fl.witnessKeys {
 		v, err := seal.ParseWitness(key)
 		if err != nil {
 			return nil, fmt.Errorf("--witness-key %s: %w", finding.Quote(key), err)
 		}
-		if slices.Contains(fl.witnessKeys[:i], key) {
+		if slices.ContainsFunc(all, func(w seal.WitnessKey) bool { return w.Name() == v.Name() && w.KeyHash() == v.KeyHash() }) {
 			return nil, fmt.Errorf("--witness-key %s is given twice", finding.Quote(key))
 		}
 		all = append(all, v)
@@ -113,6 +114,7 @@ func (fl *witnessFlags) read() ([]seal.WitnessKey, error) {
 // sealPolicyFlags say whose seals are trusted.
 type sealPolicyFlags struct {
 	trustFlags
+	origin string
 	witnessFlags
 	quorum int
 	at     string
@@ -121,24 +123,36 @@ type sealPolicyFlags struct {
 func (fl *sealPolicyFlags) add(cmd *cobra.Command) {
 	fl.trustFlags.add(cmd)
 	fl.witnessFlags.add(cmd)
-	cmd.Flags().IntVar(&fl.quorum, "require-witnesses", 0, "fail unless `N` of the witnesses have cosigned the last seal")
+	cmd.Flags().StringVar(&fl.origin, "origin", "", "only seals of the log with this `NAME` count (default: any)")
+	cmd.Flags().IntVar(&fl.quorum, "require-witnesses", 0, "fail unless `N` of the witnesses have cosigned the seal; needs --origin")
 	cmd.Flags().StringVar(&fl.at, "at", "", "judge keys as of this `TIME` (RFC 3339) where there is no time-stamp (default: now)")
 }
 
 // policy returns what the flags demand.
 func (fl *sealPolicyFlags) policy(cmd *cobra.Command) (p *seal.Policy, err error) {
-	p = &seal.Policy{Quorum: fl.quorum}
+	p = &seal.Policy{Quorum: fl.quorum, Name: fl.origin}
 	if p.Trust, err = fl.trustFlags.read(); err != nil {
 		return nil, err
 	}
 	if p.Trust == nil || p.Trust.Keys() == 0 {
 		return nil, errors.New("--trust PATH is missing: the file of the public key of those who seal the log")
 	}
+	if !seal.CanVerify(p.Trust) {
+		return nil, errors.New("--trust has no Ed25519 key, and only those sign seals")
+	}
+	if cmd.Flags().Changed("origin") {
+		if err := seal.CheckOrigin(fl.origin); err != nil {
+			return nil, fmt.Errorf("--origin %s: %w", finding.Quote(fl.origin), err)
+		}
+	}
 	if p.Witnesses, err = fl.witnessFlags.read(); err != nil {
 		return nil, err
 	}
 	if cmd.Flags().Changed("require-witnesses") && (fl.quorum < 1 || fl.quorum > len(p.Witnesses)) {
 		return nil, fmt.Errorf("--require-witnesses %d: there are %d keys of witnesses, with --witness-key", fl.quorum, len(p.Witnesses))
+	}
+	if fl.quorum > 0 && fl.origin == "" {
+		return nil, errors.New("--require-witnesses needs --origin: witnesses know a thread by the name of its log")
 	}
 	if cmd.Flags().Changed("at") {
 		if p.At, err = sign.ParseTime(fl.at); err != nil {

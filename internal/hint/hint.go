@@ -375,6 +375,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"thread_rewritten":     "compare the thread with an export that you trust: p20export log verify --against EXPORT finds the first entry that differs",
 		"thread_cut_off":       "find the copy of the log that has the other entries; p20export log import adds them from an export",
 		"thread_forked":        "ask whoever has the key why there are two histories; p20export log verify --against EXPORT finds where they part",
+		"thread_damaged":       "restore the database from a backup, or import an export of the thread into another log; find out what has changed it",
 		"witness_refused":      "see that the witness runs, and knows the origin and the key; nothing was sealed",
 		"witness_missing":      "name the keys of the witnesses with --witness-key, or demand fewer",
 		"proof_malformed":      "give the whole file that p20export log prove wrote",

@@ -66,6 +66,12 @@ func (l *Log) Blocks(ctx context.Context, key store.Key) ([]byte, error) {
 	return bytes.Clone(t.blocks), err
 }
 
+// CheckThread implements store.Log. Nothing can be stored twice.
+func (l *Log) CheckThread(ctx context.Context, key store.Key) error {
+	_, err := l.sealed(ctx, key)
+	return err
+}
+
 // sealed returns a thread as it is now. It is empty if it does not exist.
 func (l *Log) sealed(ctx context.Context, key store.Key) (t thread, err error) {
 	if err := key.Check(); err != nil {

@@ -106,6 +106,14 @@ func parseCheckpoint(text string) (*Checkpoint, error) {
 	return c, nil
 }
 
+// hasOriginOf reports whether the origin is the one that a log gives a thread.
+func (c *Checkpoint) hasOriginOf(key store.Key) bool {
+	return c.Origin == OriginOf(c.name(), key)
+}
+
+// name returns the name of the log.
+func (c *Checkpoint) name() string { return c.Origin[:strings.LastIndexByte(c.Origin, '/')] }
+
 // IsOf reports whether the checkpoint is of a thread of a tenant. One of the same thread id
 // in another tenant is one whose log was imported there.
 func (c *Checkpoint) IsOf(key store.Key) (thread, tenant bool) {

@@ -32,7 +32,6 @@ func (v *verification) erased(known []Known) error {
 	if kept != nil && kept.trusted() {
 		r.Position, r.Since, r.Signature = kept.Checkpoint.Size, new(artifact.FormatTime(kept.Time)), &kept.Signature
 	}
-	v.witnesses(kept)
 	switch {
 	case r.Verdict != "":
 	case finding.Failed(r.Findings):
@@ -40,6 +39,8 @@ func (v *verification) erased(known []Known) error {
 	case r.Position == 0:
 		r.Verdict = Unsealed
 		v.add(finding.SealMissing, "the thread was deleted, and no seal by a trusted key says what it had")
+	case !v.witnessed(kept):
+		r.Verdict = Broken
 	default:
 		r.Verdict = Erased
 	}

@@ -244,13 +244,13 @@ func TestWrongBlocks(t *testing.T) {
 		}
 		execute(t, file, `INSERT INTO blocks VALUES (1, $1, $2)`, blocks.first, blocks.hashes)
 		isUnchanged(t, o, log, thread, name)
-		if _, err := seal.Prove(t.Context(), log, thread, 300); err != nil {
+		if _, err := seal.Prove(t.Context(), log, thread, 300, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		appendAll(t, log, thread, events("b", 700))
 		o.sealed(t, log, thread)
 		isUnchanged(t, o, log, thread, name+", sealed again")
-		if p, err := seal.Prove(t.Context(), log, thread, 900); err != nil {
+		if p, err := seal.Prove(t.Context(), log, thread, 900, nil); err != nil {
 			t.Errorf("%s, sealed again: %v", name, err)
 		} else if file, err := p.Encode(); err != nil || !o.accepts(t, file) {
 			t.Errorf("%s: the proof is refused, %v", name, err)

@@ -18,7 +18,7 @@ import (
 // proofs returns a proof of each kind.
 func (o *operator) proofs(t testing.TB, log store.Log) (entry, run []byte) {
 	t.Helper()
-	one, err := seal.Prove(t.Context(), log, thread, 7)
+	one, err := seal.Prove(t.Context(), log, thread, 7, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func (o *operator) proofs(t testing.TB, log store.Log) (entry, run []byte) {
 		if r.ID != "second" {
 			continue
 		}
-		whole, err := seal.ProveRun(t.Context(), log, thread, &r)
+		whole, err := seal.ProveRun(t.Context(), log, thread, &r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

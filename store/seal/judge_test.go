@@ -189,13 +189,13 @@ func TestSealsJudgeHonest(t *testing.T) {
 		testkit.Write(t, proofs[len(proofs)-1], text)
 	}
 	for position := int64(1); position <= 320; position += 7 {
-		write(seal.Prove(t.Context(), log, thread, position))
+		write(seal.Prove(t.Context(), log, thread, position, nil))
 	}
 	for r, err := range log.Runs(t.Context(), store.RunQuery{Thread: &thread.Thread}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(seal.ProveRun(t.Context(), log, thread, &r))
+		write(seal.ProveRun(t.Context(), log, thread, &r, nil))
 	}
 	want := map[string]string{thread.Thread: "unchanged", "erased": "erased", "unsealed": "unsealed"}
 	for _, v := range o.judged(t, []store.Seal{last.Seal}, file) {

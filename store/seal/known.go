@@ -48,7 +48,7 @@ func ReadKnown(from string, file []byte) (Known, error) {
 		return k, nil
 	}
 	if _, err := textOf(file); err != nil {
-		return k, finding.New(finding.SealMalformed, "%s", finding.Printable(err.Error()))
+		return k, finding.New(finding.SealMalformed, "it is neither a checkpoint, a proof nor an export: %s", finding.Printable(err.Error()))
 	}
 	k.Seals = []store.Seal{{Checkpoint: file}}
 	return k, nil

@@ -23,6 +23,9 @@ import (
 type Policy struct {
 	// Trust has the keys of operators and the authorities of time-stamps.
 	Trust *sign.Trust
+	// Name, if not empty, is the name of the log that seals must have: see OriginOf. Witnesses
+	// know a thread by its origin, so cosignatures of several names may be of several histories.
+	Name string
 	// Witnesses have the keys of the witnesses whose cosignatures count, and Quorum is the
 	// number of them that must have cosigned a thread's last seal.
 	Witnesses []WitnessKey
@@ -108,6 +111,10 @@ func (p *Policy) open(ctx context.Context, s *store.Seal, from string) *opened {
 		add(finding.SealMalformed, "%s", finding.Printable(err.Error()))
 		return o
 	}
+	if p.Name != "" && o.name() != p.Name {
+		add(finding.SealUntrusted, "it is of the log %s", finding.Quote(o.name()))
+		return o
+	}
 	at := p.At
 	if at.IsZero() {
 		at = time.Now()
@@ -175,6 +182,16 @@ func verifierOf(origin string, key *sign.PublicKey) (note.Verifier, error) {
 
 // ErrKeyType means that a key cannot sign checkpoints.
 var ErrKeyType = errors.New("seals are signed with Ed25519 keys")
+
+// CanVerify reports whether a key of t can verify seals.
+func CanVerify(t *sign.Trust) bool {
+	for _, key := range t.Trusted() {
+		if key.Ed25519() != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // VerifierKey returns the key that verifies the seals of a thread in the form that witnesses
 // and other programs use: NAME+HASH+BASE64.

@@ -57,9 +57,10 @@ type leafOf struct {
 }
 
 // Prove returns the proof that a thread has the entry at a position, with the first seal that
-// covers it. The error is the finding seal_missing if none does.
-func Prove(ctx context.Context, log store.Log, key store.Key, position int64) (*Proof, error) {
-	t, sealed, err := covering(ctx, log, key, position)
+// covers it or, with a policy, the first that it trusts. The error is the finding seal_missing if
+// there is none.
+func Prove(ctx context.Context, log store.Log, key store.Key, position int64, policy *Policy) (*Proof, error) {
+	t, sealed, err := covering(ctx, log, key, position, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +95,13 @@ func Prove(ctx context.Context, log store.Log, key store.Key, position int64) (*
 	return p, err
 }
 
-// ProveRun returns the proof that a thread has the events of a run and its request, with the
-// first seal that covers them.
-func ProveRun(ctx context.Context, log store.Log, key store.Key, run *store.Run) (*Proof, error) {
+// ProveRun is like Prove for the events of a run and its request.
+func ProveRun(ctx context.Context, log store.Log, key store.Key, run *store.Run, policy *Policy) (*Proof, error) {
 	first := run.Start
 	if run.Input > 0 {
 		first = min(first, run.Input)
 	}
-	t, sealed, err := covering(ctx, log, key, run.Last)
+	t, sealed, err := covering(ctx, log, key, run.Last, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,9 @@ func clone(e *store.Entry) *store.Entry {
 	return &c
 }
 
-// covering returns the first seal that covers a position, and the tree, which matches it.
-func covering(ctx context.Context, log store.Log, key store.Key, position int64) (*tree, *Sealed, error) {
+// covering returns the first seal that covers a position and that the policy, if there is one,
+// trusts. The tree matches it.
+func covering(ctx context.Context, log store.Log, key store.Key, position int64, policy *Policy) (*tree, *Sealed, error) {
 	th, err := log.Thread(ctx, key)
 	switch {
 	case err != nil:
@@ -166,11 +167,17 @@ func covering(ctx context.Context, log store.Log, key store.Key, position int64)
 	case !th.DeletedAt.IsZero():
 		return nil, nil, store.ErrDeleted
 	case position < 1 || position > th.Last:
+		if position > 0 && position <= th.Sealed {
+			return nil, nil, finding.New(finding.ThreadCutOff, "a seal is of %d entries, and thread %s has %d", th.Sealed, finding.Quote(key.Thread), th.Last)
+		}
 		return nil, nil, fmt.Errorf("thread %s has no position %d: its last is %d", finding.Quote(key.Thread), position, th.Last)
 	}
 	for s, err := range log.Seals(ctx, key, position-1) {
 		if err != nil {
 			return nil, nil, err
+		}
+		if policy != nil && !policy.open(ctx, s, nameOf(s)).trusted() {
+			continue
 		}
 		sealed, err := sealedOf(s)
 		if err != nil {
@@ -206,7 +213,7 @@ func (p *Proof) Encode() ([]byte, error) {
 }
 
 // MaxProofBytes is the maximum size of a proof that is read.
-const MaxProofBytes = 1 << 30
+const MaxProofBytes = 256 << 20
 
 // DecodeProof reads a proof. The error is the finding proof_malformed, or proof_broken if the
 // proof does not lead to the root of the checkpoint. Who has signed that is for CheckProof.
@@ -239,6 +246,9 @@ func DecodeProof(file []byte) (*Proof, error) {
 func (p *Proof) entryRoot(file []byte) (int64, func(size int64) (Hash, error), error) {
 	rest, ok := bytes.CutPrefix(file, []byte(proofHeader))
 	if !ok {
+		if _, err := textOf(file); err == nil {
+			return 0, nil, errors.New("it is a checkpoint, and not a proof")
+		}
 		return 0, nil, errors.New("it does not begin with the header of a tlog-proof, nor with {")
 	}
 	head, checkpoint, ok := bytes.Cut(rest, []byte("\n\n"))
@@ -347,6 +357,13 @@ func areHashes(list [][]byte) bool {
 		}
 	}
 	return true
+}
+
+// Hidden returns the number of entries between the first and the last whose hashes alone are in
+// the proof. Whoever has a proof can hide further ones.
+func (p *Proof) Hidden() int {
+	n := int(p.Entries[len(p.Entries)-1].Position-p.Entries[0].Position) + 1
+	return n - len(p.Entries)
 }
 
 // Checkpoint returns the checkpoint of a proof without judging its signatures.

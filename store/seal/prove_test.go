@@ -55,22 +55,22 @@ func TestProveRewritten(t *testing.T) {
 		changed := edited{Log: log, position: test.position}
 		for i := range runs {
 			want := test.proves[i]
-			_, err := seal.ProveRun(t.Context(), changed, thread, &runs[i])
+			_, err := seal.ProveRun(t.Context(), changed, thread, &runs[i], nil)
 			if found, _ := errors.AsType[finding.Finding](err); (err == nil) != want || !want && found.Code != finding.ThreadRewritten {
 				t.Errorf("%d is changed: the proof of run %d: %v", test.position, i+1, err)
 			}
 			position := []int64{99, 501, 900}[i]
-			_, err = seal.Prove(t.Context(), changed, thread, position)
+			_, err = seal.Prove(t.Context(), changed, thread, position, nil)
 			if found, _ := errors.AsType[finding.Finding](err); (err == nil) != want || !want && found.Code != finding.ThreadRewritten {
 				t.Errorf("%d is changed: the proof of %d: %v", test.position, position, err)
 			}
 		}
 	}
 	short := edited{Log: log, cut: 512} // the kept blocks are not all
-	if _, err := seal.Prove(t.Context(), short, thread, 600); err == nil {
+	if _, err := seal.Prove(t.Context(), short, thread, 600, nil); err == nil {
 		t.Error("an entry that is lost was proved")
 	}
-	if _, err := seal.ProveRun(t.Context(), short, thread, &runs[1]); err == nil {
+	if _, err := seal.ProveRun(t.Context(), short, thread, &runs[1], nil); err == nil {
 		t.Error("a run that lost its end was proved")
 	}
 }

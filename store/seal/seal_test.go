@@ -194,18 +194,18 @@ func TestProofs(t *testing.T) {
 		}
 	}
 	for position := int64(1); position <= 610; position++ {
-		p, err := seal.Prove(t.Context(), log, thread, position)
+		p, err := seal.Prove(t.Context(), log, thread, position, nil)
 		check(p, err, 1)
 	}
 	for r, err := range log.Runs(t.Context(), store.RunQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := seal.ProveRun(t.Context(), log, thread, &r)
+		p, err := seal.ProveRun(t.Context(), log, thread, &r, nil)
 		check(p, err, int(r.Entries))
 	}
 	appendAll(t, log, thread, events("late", 2))
-	if _, err := seal.Prove(t.Context(), log, thread, 611); !isFinding(err, finding.SealMissing) {
+	if _, err := seal.Prove(t.Context(), log, thread, 611, nil); !isFinding(err, finding.SealMissing) {
 		t.Errorf("an entry that is not sealed: %v", err)
 	}
 }

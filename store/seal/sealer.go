@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ type Settings struct {
 	// Trust has the public keys of others whose seals a new one may follow, such as keys that
 	// were used before. It may be nil.
 	Trust *sign.Trust
+	// OtherTenant allows to follow a seal of the thread id in another tenant, from which the
+	// thread was imported.
+	OtherTenant bool
 	// Authority is the http or https URL of a time-stamp authority (RFC 3161), or empty.
 	Authority string
 	// Witnesses are the http or https URLs of the witnesses that must cosign each seal,
@@ -71,6 +75,14 @@ type Sealed struct {
 // that earlier ones were not changed is for Verify to find out. The error is a finding, for
 // example thread_rewritten, or one of the log.
 func (s *Settings) Seal(ctx context.Context, log store.Log, key store.Key) (*Sealed, error) {
+	sealed, err := s.seal(ctx, log, key)
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		err = finding.New(finding.ThreadDamaged, "%s", damaged.Reason)
+	}
+	return sealed, err
+}
+
+func (s *Settings) seal(ctx context.Context, log store.Log, key store.Key) (*Sealed, error) {
 	t, err := log.Thread(ctx, key)
 	if err != nil {
 		return nil, err
@@ -147,9 +159,12 @@ func (w *work) compare(ctx context.Context, size int64) error {
 		return err
 	}
 	if w.settings != nil {
-		if err := w.settings.checkSigned(before); err != nil {
+		if err := w.settings.checkBefore(before, w.tree.key); err != nil {
 			return err
 		}
+	}
+	if t, err := w.tree.log.Thread(ctx, w.tree.key); err != nil || t.Last < size {
+		return cmp.Or(err, cutOff(before, t.Last))
 	}
 	root, err := w.tree.root(ctx, size)
 	if err == nil && root != before.Root && w.kept > 0 {
@@ -163,8 +178,19 @@ func (w *work) compare(ctx context.Context, size int64) error {
 	return err
 }
 
-// checkSigned returns a finding unless a known key has signed a seal.
-func (s *Settings) checkSigned(before *Sealed) error {
+// cutOff returns the finding for a thread that has fewer entries than were sealed.
+func cutOff(before *Sealed, last int64) error {
+	return finding.New(finding.ThreadCutOff, "the last seal is of %d entries, and the thread has %d", before.Seal.Size, last)
+}
+
+// checkBefore returns a finding unless a seal is of a thread and a known key has signed it.
+func (s *Settings) checkBefore(before *Sealed, key store.Key) error {
+	switch thread, tenant := before.IsOf(key); {
+	case !thread, tenant && !before.hasOriginOf(key):
+		return finding.New(finding.SealOfAnother, "the last seal is of another thread; no new seal is made")
+	case !tenant && !s.OtherTenant:
+		return finding.New(finding.SealOfOtherTenant, "the last seal is of this thread id in another tenant; no new seal is made").WithSeverity(finding.Error)
+	}
 	var verifiers []note.Verifier
 	add := func(key *sign.PublicKey) {
 		if v, err := verifierOf(before.Origin, key); err == nil {
@@ -226,6 +252,9 @@ func (w *work) seal(ctx context.Context, size, before int64) (*Sealed, error) {
 	err = w.tree.log.Seal(ctx, key, made.Seal, blocks)
 	if errors.Is(err, store.ErrSealed) { // by another process, meanwhile
 		other, err := last(ctx, w.tree.log, key, size)
+		if err == nil {
+			err = s.checkBefore(other, key)
+		}
 		if err == nil && other.Root != root {
 			err = finding.New(finding.ThreadRewritten, "another process has sealed the first %d entries of thread %s, and they were others", size, finding.Quote(key.Thread))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/transparency-dev/merkle/compact"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store"
 )
 
@@ -146,7 +147,7 @@ func (t *tree) fill(ctx context.Context, size int64) error {
 
 // missing returns the error for an entry that does not exist.
 func (t *tree) missing(position int64) error {
-	return fmt.Errorf("thread %q has no entry %d", t.key.Thread, position)
+	return &store.DamagedError{Position: position, Reason: fmt.Sprintf("entry %d of thread %s is missing", position, finding.Quote(t.key.Thread))}
 }
 
 // load returns the hashes of the leaves of a block, at least up to end.

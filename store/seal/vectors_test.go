@@ -192,7 +192,7 @@ func makeVectors(t *testing.T) *vectors {
 	}
 	var one, whole string
 	for _, position := range []int64{1, 2, 256, 257, 300, 314, 315} {
-		p, err := seal.Prove(t.Context(), log, thread, position)
+		p, err := seal.Prove(t.Context(), log, thread, position, nil)
 		one = add(fmt.Sprintf("entry %d", position), p, err)
 	}
 	for r, err := range log.Runs(t.Context(), store.RunQuery{}) {
@@ -200,7 +200,7 @@ func makeVectors(t *testing.T) *vectors {
 			t.Fatal(err)
 		}
 		if r.Entries < 100 {
-			p, err := seal.ProveRun(t.Context(), log, thread, &r)
+			p, err := seal.ProveRun(t.Context(), log, thread, &r, nil)
 			whole = add("the run "+r.ID, p, err)
 		}
 	}

@@ -113,7 +113,7 @@ func (v *verification) run(known []Known) error {
 	v.own = len(v.seals)
 	for _, k := range known {
 		for i := range k.Seals {
-			v.open(&k.Seals[i], "the seal of "+k.From, true)
+			v.open(&k.Seals[i], fromOf(k), true)
 		}
 	}
 	if v.foreign > 0 {
@@ -123,7 +123,15 @@ func (v *verification) run(known []Known) error {
 	if !t.DeletedAt.IsZero() {
 		return v.erased(known)
 	}
-	if err := v.read(); err != nil {
+	err = v.log.CheckThread(v.ctx, v.key)
+	if err == nil {
+		err = v.read()
+	}
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		v.damaged(damaged)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for _, k := range known {
@@ -143,7 +151,7 @@ func (v *verification) open(s *store.Seal, from string, known bool) {
 	o.known = known
 	if o.Checkpoint != nil {
 		switch thread, tenant := o.IsOf(v.key); {
-		case !thread:
+		case !thread, tenant && !o.hasOriginOf(v.key):
 			o.found = append(o.found, finding.New(finding.SealOfAnother, "%s is of another thread", from))
 			o.Checkpoint = nil
 		case !tenant:
@@ -158,6 +166,16 @@ func (v *verification) open(s *store.Seal, from string, known bool) {
 	}
 	if o.Checkpoint != nil {
 		v.seals = append(v.seals, o)
+	}
+}
+
+// damaged concludes that entries are missing or stored twice.
+func (v *verification) damaged(err *store.DamagedError) {
+	r := &v.row
+	v.add(finding.ThreadDamaged, "%s", err.Reason)
+	r.Verdict, r.DiffersFrom, r.DiffersTo = Broken, &err.Position, &err.Position
+	if slices.ContainsFunc(v.seals, func(s *opened) bool { return s.trusted() && s.Checkpoint.Size >= err.Position }) {
+		r.Verdict = Rewritten
 	}
 }
 
@@ -188,7 +206,7 @@ func (v *verification) read() error {
 
 // compare compares the entries with those of an earlier copy.
 func (v *verification) compare(k Known) error {
-	if k.Entries == nil {
+	if k.Entries == nil || !v.relies(k) {
 		return nil
 	}
 	next, stop := iter.Pull2(v.log.Read(v.ctx, v.key, 0))
@@ -230,6 +248,13 @@ func (v *verification) compare(k Known) error {
 	return nil
 }
 
+// relies reports whether the entries of a copy count: if it has seals, one must be trusted.
+func (v *verification) relies(k Known) bool {
+	return len(k.Seals) == 0 || slices.ContainsFunc(v.seals[v.own:], func(s *opened) bool { return s.trusted() && s.from == fromOf(k) })
+}
+
+func fromOf(k Known) string { return "the seal of " + k.From }
+
 // isSealed reports whether a seal from elsewhere shows that an entry is the one that was sealed.
 func (v *verification) isSealed(position int64) bool {
 	return slices.ContainsFunc(v.seals[v.own:], func(s *opened) bool { return s.Checkpoint.Size >= position && v.matches(s) })
@@ -268,7 +293,6 @@ func (v *verification) conclude() {
 	if matching != nil {
 		r.Position, r.Since, r.Signature = matching.Checkpoint.Size, new(artifact.FormatTime(matching.Time)), &matching.Signature
 	}
-	v.witnesses(matching)
 	switch {
 	case r.Verdict != "":
 	case finding.Failed(r.Findings):
@@ -276,6 +300,8 @@ func (v *verification) conclude() {
 	case matching == nil:
 		r.Verdict = Unsealed
 		v.add(finding.SealMissing, "no seal by a trusted key covers any entry")
+	case !v.witnessed(matching):
+		r.Verdict = Broken
 	default:
 		r.Verdict = Unchanged
 	}
@@ -344,13 +370,11 @@ func (v *verification) locate(known, own *opened) (from, to int64) {
 	return from + 1, to
 }
 
-// witnesses checks that enough witnesses have cosigned the last seal.
-func (v *verification) witnesses(s *opened) {
-	n := 0
-	if s != nil {
-		n = len(s.Cosigners)
-	}
+// witnessed checks that enough witnesses have cosigned the last seal.
+func (v *verification) witnessed(s *opened) bool {
+	n := len(s.Cosigners)
 	if n < v.policy.Quorum {
 		v.add(finding.WitnessMissing, "%d of the %d required witnesses have cosigned the last seal that matches", n, v.policy.Quorum)
 	}
+	return n >= v.policy.Quorum
 }

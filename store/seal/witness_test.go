@@ -105,7 +105,7 @@ func TestWitness(t *testing.T) {
 		if err != nil || row.Verdict != tt.verdict || (row.Verdict == seal.Broken) != hasFinding(row.Findings, finding.WitnessMissing) {
 			t.Errorf("%d of %d: %+v, %v", tt.quorum, len(tt.keys), row, err)
 		}
-		entry, err := seal.Prove(t.Context(), log, thread, 3)
+		entry, err := seal.Prove(t.Context(), log, thread, 3, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func (r *reader) events(ctx context.Context, after, to int64, types []string, yi
 			}
 		} else if err = r.loadPack(ctx, after, to); err == nil {
 			if len(r.page) == 0 {
-				err = fmt.Errorf("the database is damaged: entry %d is missing", after+1)
+				err = missing(after + 1)
 			}
 			end = after + int64(len(r.page))
 		}

@@ -92,7 +92,7 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 			err = r.loadPack(ctx, after, last)
 		}
 		if err == nil && len(r.page) == 0 {
-			err = fmt.Errorf("the database is damaged: entry %d is missing", after+1)
+			err = missing(after + 1)
 		}
 		if err = r.log.still(err); err != nil {
 			return false, r.reason(ctx, err)
@@ -105,6 +105,11 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 		}
 	}
 	return true, nil
+}
+
+// missing returns the error for an entry that is neither a row nor in a pack.
+func missing(position int64) error {
+	return &store.DamagedError{Position: position, Reason: fmt.Sprintf("entry %d is missing", position)}
 }
 
 // loadRows loads the entries after a position that are rows, up to the next that is not.

@@ -1132,6 +1132,7 @@ class LogSealRow(Row, row="log_seal", findings=Finding):
     size: int | None
     sealed_at: str | None
     checkpoint: str | None
+    file: str | None
     cosigners: list[str]
     not_later_than: str | None
     findings: list[Finding]
@@ -1179,6 +1180,7 @@ class LogProofRow(Row, row="log_proof", signature=SealSignature, findings=Findin
     first: int | None
     last: int | None
     entries: int
+    hidden: int
     size: int | None
     sealed_at: str | None
     thread_digest: str | None
@@ -1801,6 +1803,7 @@ def log_cat(
 def log_check-proof(
     *args: StrPath,
     at: str | None = None,
+    origin: str | None = None,
     print: bool = False,
     require_witnesses: int | None = None,
     tenant: str | None = None,
@@ -1813,8 +1816,9 @@ def log_check-proof(
     p20export log check-proof FILE... --trust PATH [flags]
 
     at: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
+    origin: only seals of the log with this NAME count (default: any)
     print: print the data of the entries that are verified, a line each, and the results to standard error
-    require_witnesses: fail unless N of the witnesses have cosigned the last seal
+    require_witnesses: fail unless N of the witnesses have cosigned the seal; needs --origin
     tenant: with --thread: NAME of its tenant (default: the tenant without a name)
     thread: fail unless the proof is of the thread with this ID
     trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)
@@ -1918,6 +1922,7 @@ def log_prove(
     run: str | None = None,
     store: str | None = None,
     tenant: str | None = None,
+    trust: str | Sequence[str] = (),
 ) -> list[LogProofRow]:
     """Write a proof that a sealed thread has an entry or a run.
 
@@ -1929,6 +1934,7 @@ def log_prove(
     run: prove the run with this ID, or that begins at a position, as in '#17'
     store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
     tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
+    trust: use the first seal by the public keys in the file or directory PATH (PEM; repeatable; default: the first seal)
     """
     return call("log prove", locals())
 
@@ -1997,6 +2003,7 @@ def log_seal(
     all_tenants: bool = False,
     key: StrPath | Sequence[StrPath] = (),
     origin: str | None = None,
+    other_tenant: bool = False,
     output: StrPath | None = None,
     passphrase_fd: int | None = None,
     passphrase_file: StrPath | None = None,
@@ -2018,7 +2025,8 @@ def log_seal(
     all_tenants: with --all: threads of all tenants
     key: FILE of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)
     origin: NAME of the log, which begins the origin of each seal, such as agents.example/log
-    output: also write the seal of the only THREAD to FILE
+    other_tenant: also follow seals of the same thread id in another tenant, from which the thread was imported
+    output: also write the checkpoint of the only THREAD to the new FILE
     passphrase_fd: read the passphrase from the open file descriptor N
     passphrase_file: FILE whose first line is the passphrase of the encrypted keys
     password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
@@ -2079,6 +2087,7 @@ def log_verify(
     all: bool = False,
     all_tenants: bool = False,
     at: str | None = None,
+    origin: str | None = None,
     password_file: StrPath | None = None,
     require_witnesses: int | None = None,
     store: str | None = None,
@@ -2091,12 +2100,13 @@ def log_verify(
     p20export log verify THREAD... [flags]
     p20export log verify --all [flags]
 
-    against: compare with the checkpoint, proof or export in FILE (repeatable); - is a checkpoint or proof on standard input
+    against: compare with the checkpoint, proof or export in FILE (repeatable); - is standard input, for a checkpoint or a proof
     all: verify all threads of the tenant, also deleted ones
     all_tenants: with --all: threads of all tenants
     at: judge keys as of this TIME (RFC 3339) where there is no time-stamp (default: now)
+    origin: only seals of the log with this NAME count (default: any)
     password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
-    require_witnesses: fail unless N of the witnesses have cosigned the last seal
+    require_witnesses: fail unless N of the witnesses have cosigned the seal; needs --origin
     store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
     tenant: NAME of the tenant; ids of threads are unique per tenant (default: the tenant without a name)
     trust: trust the public keys and the certificates of time-stamp authorities in the file or directory PATH (PEM; repeatable)

@@ -97,7 +97,7 @@ func (s *settings) sealing(ctx context.Context, l *log, by *seal.Settings, polic
 	positions := rand.New(rand.NewPCG(1, 2))
 	for range proofsPerThread {
 		begun := time.Now()
-		if _, err := seal.Prove(ctx, l, key, 1+positions.Int64N(int64(runs)*(runEvents+1))); err != nil {
+		if _, err := seal.Prove(ctx, l, key, 1+positions.Int64N(int64(runs)*(runEvents+1)), nil); err != nil {
 			return m, err
 		}
 		m.proofs = append(m.proofs, time.Since(begun).Nanoseconds())

@@ -154,6 +154,8 @@ type LogProofRow struct {
 	Last *int64 `json:"last"`
 	// Entries is the number of entries that are proved.
 	Entries int64 `json:"entries"`
+	// Hidden is the number of entries between the first and the last that are not shown.
+	Hidden int64 `json:"hidden"`
 	// Size is the number of entries that the seal is about, or null.
 	Size *int64 `json:"size"`
 	// SealedAt is the time in the seal, or null.
@@ -172,7 +174,7 @@ type LogProofRow struct {
 func NewLogProofRow(file string, verdict project.Verdict, proof *seal.Proof, c *seal.Checkpoint) LogProofRow {
 	row := LogProofRow{File: file, Verdict: verdict, Findings: []finding.Finding{}}
 	if proof != nil {
-		row.Entries = int64(len(proof.Entries))
+		row.Entries, row.Hidden = int64(len(proof.Entries)), int64(proof.Hidden())
 		row.First, row.Last = &proof.Entries[0].Position, &proof.Entries[row.Entries-1].Position
 	}
 	if c != nil {
@@ -193,6 +195,9 @@ func (p *Printer) LogProof(row LogProofRow) {
 		what := "position " + humanize.Grouped(*row.First)
 		if *row.First != *row.Last {
 			what = fmt.Sprintf("%s, positions %s to %s", Counted(row.Entries, "entry", "entries"), humanize.Grouped(*row.First), humanize.Grouped(*row.Last))
+		}
+		if row.Hidden > 0 {
+			what += fmt.Sprintf("; %s between them not shown", Plural(int(row.Hidden), "entry is", "entries are"))
 		}
 		p.Line("  proves    \t%s", what)
 	}

@@ -208,7 +208,7 @@ func (s *Sealer) seal(w *waiting) {
 		s.queue.again()
 	case errors.Is(err, store.ErrDeleted), errors.Is(err, store.ErrNoThread):
 		s.queue.done()
-	case found.Code == finding.ThreadRewritten:
+	case found.Code == finding.ThreadRewritten, found.Code == finding.ThreadCutOff, found.Code == finding.ThreadDamaged:
 		s.queue.refuse()
 		s.Observer.ThreadRewritten()
 		s.logger(w.key).Error("THE THREAD WAS REWRITTEN: its entries are not those that were sealed; this process does not seal it any more", "code", string(found.Code), "reason", found.Message)
