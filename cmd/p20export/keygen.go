@@ -31,14 +31,16 @@ func newKeygen() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "keygen NAME",
-		Short: "Make a pair of keys for signing records",
+		Short: "Make a pair of keys for signing records and seals",
 		Long: `Make a pair of keys:
 
   NAME` + privateSuffix + `   the private key (PKCS#8, PEM), which only its owner can read
                  (mode 0600). Whoever has it can sign
-  NAME` + publicSuffix + `   the public key, for p20export verify --trust
+  NAME` + publicSuffix + `   the public key, for --trust of p20export verify and log verify
 
-Existing files are never overwritten. OpenSSL and other programs read both.
+They sign records (p20export sign) and, if they are Ed25519, seals of threads
+(p20export log seal). Existing files are never overwritten. OpenSSL and other
+programs read both.
 
 With --encrypt, the private key is encrypted with a passphrase, which is asked
 for on the terminal, or is in a file or comes from a descriptor. It is never

@@ -39,7 +39,7 @@ P20EXPORT_STORE may contain it. It is never printed.
 
 A log is a tool for those who run agents. It is never evidence: p20export freeze
 makes artifacts from captures.
-` + exitHelp("the work was done", "a file was refused, or nothing was deleted because the question was not answered with y", "the log could not be used, or has no such thread"),
+` + exitHelp("the work was done", "a file, a thread or a proof was refused, or nothing was deleted because the question was not answered with y", "the log could not be used, or has no such thread"),
 		Example: `  p20export log import captures/ --store sqlite:events.db
   p20export log threads --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --follow`,

@@ -25,13 +25,14 @@ func newLogProve() *cobra.Command {
 		Short: "Write a proof that a sealed thread has an entry or a run",
 		Long: `Write one file that shows that an entry, or the request and the events of a run,
 are among those that a seal is about. It has these entries, the hashes that lead
-from them to the root of the tree, and the seal, the first that covers them. The
+from them to the root of the tree, and the first seal that covers them. The
 other entries of the thread are not in it. p20export log check-proof needs the
 file and the public key, and neither the log nor a network.
 
 The proof of an entry is a C2SP tlog-proof, and that of a run a JSON object;
 docs/seals.md describes both. The proof has the data of the entries, as in the
-log: it can be personal data.
+log: it can be personal data. That of a run has its request, which mostly has
+the whole conversation so far.
 ` + exitHelp("the proof was written", "no seal covers the entries, or they are not those that were sealed", "the log could not be used, has no such thread, run or position, or the file could not be written"),
 		Example: `  p20export log prove THREAD --at 17 -o entry.tlog-proof \
       --store sqlite:events.db

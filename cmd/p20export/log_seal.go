@@ -44,31 +44,33 @@ the log. p20export log verify computes the tree again, and finds out whether an
 entry was changed, removed or added in between. docs/seals.md has the format,
 and what a seal shows and does not show.
 
-Keep seals where nobody can change them, or hand them out: with -o FILE, or from
-the key checkpoint of --format json. Against whoever has the key, only a seal
-that is elsewhere shows anything.
+Keep checkpoints, the signed texts of seals, where nobody can change them, or
+hand them out: with -o FILE, or from the key checkpoint of --format json.
+Against whoever has the key, only a checkpoint that is elsewhere shows anything.
 
-Before it signs, the command compares the entries with the last seal. If they
-differ, it signs nothing. A thread to which nothing was appended since its last
-seal is skipped.
+Before it signs, the command compares the end of the thread with the last seal.
+If it differs, it signs nothing. A thread to which nothing was appended since
+its last seal is compared, too, and skipped if it is right. p20export log verify
+compares whole threads; run it regularly.
 
-Keys are Ed25519; p20export keygen makes them. With --timestamp, an authority
-(RFC 3161) adds the time. With --witness, another party (C2SP tlog-witness)
-cosigns the seal if it has seen no other history of the thread; it must know the
-origin of the thread and the key.
+Keys are Ed25519; p20export keygen makes them. With a new key, give --trust with
+the public key of the old one. With --timestamp, an authority (RFC 3161) adds
+the time. With --witness, another party (C2SP tlog-witness) cosigns the seal if
+it has seen no other history of the thread. It must know the origin of each
+thread and the key; if it does not, the error has both.
 
-` + exitHelp("every thread is sealed", "a thread was refused: its entries are not those of its last seal, or a witness, signer or authority failed", "the log could not be used, or has no such thread"),
+` + exitHelp("every thread is sealed", "a thread was refused: its entries are not those of its last seal, no known key has signed that, or a witness, signer or authority failed", "the log could not be used, has no such thread, or -o FILE could not be written, for example because it exists"),
 		Example: `  p20export log seal --all --store sqlite:events.db --key seals.key.pem
   p20export log seal THREAD --store sqlite:events.db --key seals.key.pem \
-      -o thread.checkpoint`,
+      -o thread-43.checkpoint`,
 		ValidArgsFunction: completeThreads,
 		Args:              threadArgs(&all),
 	}
 	f := addStoreFlags(cmd)
 	f.addAllTenants(cmd, "with --all: threads")
 	cmd.Flags().BoolVar(&all, "all", false, "seal all threads of the tenant")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "also write the checkpoint of the only THREAD to the new `FILE`")
 	cmd.Flags().BoolVar(&fl.otherTenant, "other-tenant", false, "also follow seals of the same thread id in another tenant, from which the thread was imported")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "also write the checkpoint of the only THREAD to the new `FILE`, or to standard output if it is -")
 	fl.add(cmd, "key", "`FILE` of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)")
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

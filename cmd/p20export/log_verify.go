@@ -31,12 +31,16 @@ every seal that the log has, and with those that you have from elsewhere
 (--against): a checkpoint, a proof, or an export, which has the entries too.
 
   unchanged  the entries up to the last seal are those that were sealed
-  rewritten  an entry that was sealed is another one now
+  rewritten  an entry is not the one that was sealed
   cut_off    the thread has fewer entries than were sealed
   forked     seals by trusted keys contradict each other
-  broken     a seal is not what a trusted key has signed
+  broken     a seal or a file of --against is damaged or not by a trusted key,
+             or too few witnesses have cosigned
   unsealed   no seal by a trusted key covers any entry
-  erased     the thread was deleted, and its last seal says what it had
+  erased     the thread was deleted, and its last seal says what it had.
+             Deletion is not signed: keep a record of what you delete
+
+docs/seals.md says what to do about each.
 
 A seal is one digest: if entries were changed, the first of them is between the
 last seal that still matches and the first that does not. With an export, it is
@@ -45,10 +49,10 @@ found exactly. Entries after the last seal are not covered by it.
 Without --against, the command cannot notice what the holder of the key has
 sealed again, nor that the end of a thread was removed with its seals.
 
-` + exitHelp("every thread is unchanged or erased", "a thread is not, or there is none", "the log could not be used, or has no such thread"),
+` + exitHelp("every thread is unchanged or erased", "a thread is not, --all found no thread, or a file of --against is of none", "the log could not be used, or has no such thread"),
 		Example: `  p20export log verify --all --store sqlite:events.db --trust seals.pub.pem
   p20export log verify THREAD --store sqlite:events.db --trust seals.pub.pem \
-      --against thread.checkpoint --against monday.ndjson.zst`,
+      --against thread-43.checkpoint --against monday.ndjson.zst`,
 		ValidArgsFunction: completeThreads,
 		Args:              threadArgs(&all),
 	}

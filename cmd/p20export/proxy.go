@@ -79,7 +79,8 @@ alone does not select an event log.
 With --store and --seal, a thread is sealed when a run of it ends: the entries
 that it has then are signed, so that p20export log verify can find out later
 that they were changed. Sealing never delays the traffic or the event log;
-failures are logged, and tried again.
+failures are logged, and tried again. With a new key, give --trust with the
+public key of the old one.
 
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
 when all open ones have ended. After --drain, the rest are cut off and kept as
@@ -120,7 +121,7 @@ Standard error has no content of messages and no header values.
 	flags.Lookup("store").Usage = "append what is recorded to the event log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE; " + storeVariable + " is not used"
 	fl.projection.addChoice(cmd, project.EmittedSnapshot, "the projection for --freeze: `NAME` is emitted-snapshot, emitted-snapshot-text or folded-stream")
 	fl.keys.add(cmd, "sign", "with --freeze: sign the records with the private key in `FILE` (PKCS#8, PEM; repeatable)")
-	flags.Lookup("signer").Usage = "with --freeze: sign the records with the key of a program, which a shell starts with `COMMAND` (repeatable)"
+	flags.Lookup("signer").Usage = "with --freeze: sign the records, not the seals, with the key of a program, which a shell starts with `COMMAND` (repeatable)"
 	flags.Lookup("timestamp").Usage = "ask the time-stamp authority at `URL` (RFC 3161) for a token over each signature and each seal"
 	fl.seal.addTo(cmd, fl.keys.keyFlags, "seal", "with --store: seal each thread when a run of it ends, with the private key in `FILE` (Ed25519, PKCS#8, PEM; repeatable)")
 	flags.Var(cli.Duration(&fl.timeout), "timeout", "cut off an exchange after this `DURATION`, such as 90s or 5m (default: no limit)")

@@ -98,7 +98,8 @@ With --seal, a thread is sealed when a run of it ends: the entries that it has
 then are signed, so that p20export log verify can find out later that they were
 changed. Sealing delays neither runs nor readers; failures are logged, and tried
 again. With --witness, another party cosigns each seal, and with --timestamp, an
-authority adds the time. docs/seals.md says what a seal shows.
+authority adds the time. With a new key, give --trust with the public key of the
+old one. docs/seals.md says what a seal shows.
 
 Several servers can share one PostgreSQL log; each run belongs to one of them,
 and clients can join it at any. A SQLite log can have one server that runs
@@ -152,7 +153,7 @@ Standard error has no content of messages and no header values.
 	flags.Lookup("label").Usage = "label `KEY=VALUE` to store in the manifest of each capture; needs --captures (repeatable)"
 	flags.Lookup("tenant").Usage = "`NAME` of the tenant of all clients, without --token-file and --trusted-proxy (default: the tenant without a name)"
 	fl.seal.add(cmd, "seal", "seal each thread when a run of it ends, with the private key in `FILE` (Ed25519, PKCS#8, PEM; repeatable)")
-	flags.Lookup("signer").Usage = "seal with the key of a program, which a shell starts with `COMMAND` (repeatable)"
+	flags.Lookup("signer").Usage = "seal with the Ed25519 key of a program, which signs the checkpoints of seals; a shell starts it with `COMMAND` (repeatable)"
 	flags.Lookup("timestamp").Usage = "ask the time-stamp authority at `URL` (RFC 3161) for a token over each seal"
 	flags.StringArrayVar(&fl.upstreams, "upstream", nil, "run the agent at URL for POST /agents/NAME: `NAME=URL` (repeatable)")
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")

@@ -1697,7 +1697,7 @@ def keygen(
     passphrase_file: StrPath | None = None,
     type: str | None = None,
 ) -> list[KeyPairRow]:
-    """Make a pair of keys for signing records.
+    """Make a pair of keys for signing records and seals.
 
     p20export keygen NAME [flags]
 
@@ -2026,7 +2026,7 @@ def log_seal(
     key: FILE of the private key that signs seals (Ed25519, PKCS#8, PEM; repeatable)
     origin: NAME of the log, which begins the origin of each seal, such as agents.example/log
     other_tenant: also follow seals of the same thread id in another tenant, from which the thread was imported
-    output: also write the checkpoint of the only THREAD to the new FILE
+    output: also write the checkpoint of the only THREAD to the new FILE, or to standard output if it is -
     passphrase_fd: read the passphrase from the open file descriptor N
     passphrase_file: FILE whose first line is the passphrase of the encrypted keys
     password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)

@@ -27,7 +27,7 @@ func Usage(root *cobra.Command, order []string) {
 		for _, g := range cmd.Groups() {
 			appendCommands(&b, g.Title, inGroup(cmd, g.ID, order))
 		}
-		appendCommands(&b, "Commands", inGroup(cmd, "", order))
+		appendCommands(&b, "Commands", inGroup(cmd, "", nil))
 		if cmd.HasAvailableLocalFlags() {
 			fmt.Fprintf(&b, "\nFlags:\n%s", cmd.LocalFlags().FlagUsagesWrapped(helpColumns))
 		}
@@ -81,8 +81,12 @@ func appendCommands(b *strings.Builder, title string, list []*cobra.Command) {
 	if len(list) == 0 {
 		return
 	}
+	width := 10
+	for _, c := range list {
+		width = max(width, len(c.Name()))
+	}
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, c := range list {
-		fmt.Fprintf(b, "  %-10s  %s\n", c.Name(), c.Short)
+		fmt.Fprintf(b, "  %-*s  %s\n", width, c.Name(), c.Short)
 	}
 }
