@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -14,12 +13,12 @@ func (v *verification) erased(known []Known) error {
 		}
 	}
 	var kept *opened
-	if v.own > 0 {
+	if v.own > 0 && v.seals[v.own-1].trusted() {
 		kept = v.seals[v.own-1]
 	}
 	for _, s := range v.seals[v.own:] {
 		switch {
-		case kept == nil || !s.trusted() || !kept.trusted():
+		case kept == nil || !s.trusted():
 		case s.Checkpoint.Size > kept.Checkpoint.Size:
 			v.erasedAs(CutOff, kept.Checkpoint.Size+1)
 			v.add(finding.ThreadCutOff, "%s is of %d entries, and the last seal of the deleted thread of %d", s.from, s.Checkpoint.Size, kept.Checkpoint.Size)
@@ -28,22 +27,7 @@ func (v *verification) erased(known []Known) error {
 			v.add(finding.ThreadForked, "%s and %s are of other entries", s.from, kept.from)
 		}
 	}
-	r := &v.row
-	if kept != nil && kept.trusted() {
-		r.Position, r.Since, r.Signature = kept.Checkpoint.Size, new(artifact.FormatTime(kept.Time)), &kept.Signature
-	}
-	switch {
-	case r.Verdict != "":
-	case finding.Failed(r.Findings):
-		r.Verdict = Broken
-	case r.Position == 0:
-		r.Verdict = Unsealed
-		v.add(finding.SealMissing, "the thread was deleted, and no seal by a trusted key says what it had")
-	case !v.witnessed(kept):
-		r.Verdict = Broken
-	default:
-		r.Verdict = Erased
-	}
+	v.settle(kept, "the thread was deleted, and no seal by a trusted key says what it had", Erased)
 	return v.ctx.Err()
 }
 

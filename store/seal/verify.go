@@ -275,7 +275,6 @@ func (v *verification) matches(s *opened) bool {
 
 // conclude compares the seals with the tree.
 func (v *verification) conclude() {
-	r := &v.row
 	slices.SortStableFunc(v.seals, func(a, b *opened) int { return cmp.Compare(a.Checkpoint.Size, b.Checkpoint.Size) })
 	var matching, known, own *opened // the last one that matches, and the first ones that do not
 	for _, s := range v.seals {
@@ -290,20 +289,27 @@ func (v *verification) conclude() {
 		}
 	}
 	v.explain(matching, known, own)
-	if matching != nil {
-		r.Position, r.Since, r.Signature = matching.Checkpoint.Size, new(artifact.FormatTime(matching.Time)), &matching.Signature
+	v.settle(matching, "no seal by a trusted key covers any entry", Unchanged)
+}
+
+// settle describes the last seal that counts, which may be nil, and sets the verdict, if there is
+// none yet.
+func (v *verification) settle(last *opened, missing string, good project.Verdict) {
+	r := &v.row
+	if last != nil {
+		r.Position, r.Since, r.Signature = last.Checkpoint.Size, new(artifact.FormatTime(last.Time)), &last.Signature
 	}
 	switch {
 	case r.Verdict != "":
 	case finding.Failed(r.Findings):
 		r.Verdict = Broken
-	case matching == nil:
+	case last == nil:
 		r.Verdict = Unsealed
-		v.add(finding.SealMissing, "no seal by a trusted key covers any entry")
-	case !v.witnessed(matching):
+		v.add(finding.SealMissing, "%s", missing)
+	case !v.witnessed(last):
 		r.Verdict = Broken
 	default:
-		r.Verdict = Unchanged
+		r.Verdict = good
 	}
 }
 
