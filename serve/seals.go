@@ -63,7 +63,7 @@ func (s *Server) proof(q *request) {
 		s.refuse(q, InvalidQuery, "give either at, which is a position from 1, or run, which is a run id")
 		return
 	}
-	s.build(q, func() (string, []byte, bool) {
+	s.build(q, s.proofs, func() (string, []byte, bool) {
 		prove, mediaType := func() (*seal.Proof, error) { return s.proveEntry(q, position) }, "text/plain; charset=utf-8"
 		if run != "" {
 			prove, mediaType = func() (*seal.Proof, error) { return s.proveRun(q, run) }, "application/json"

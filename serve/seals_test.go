@@ -260,3 +260,41 @@ func TestProofCancelled(t *testing.T) {
 	cancel()
 	<-w.left
 }
+
+// slowBlocks is a log whose Blocks waits until the request ends.
+type slowBlocks struct {
+	store.Log
+	entered chan struct{}
+}
+
+func (l slowBlocks) Blocks(ctx context.Context, _ store.Key) ([]byte, error) {
+	l.entered <- struct{}{}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// Proofs that are slow do not take the places of conversations.
+func TestProofsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	log, o, key := memory.New(), newOperator(t), store.Key{Thread: "t"}
+	fill(t, log, key, "r1")
+	o.seal(t, log, key)
+	slow := slowBlocks{log, make(chan struct{})}
+	p := start(t, slow, nil, serve.Settings{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const places = 8
+	for range places {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/threads/t/proof?at=1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				response.Body.Close()
+			}
+		}()
+		<-slow.entered
+	}
+	p.get("/threads/t/restore").want(http.StatusOK, `"messages"`)
+}

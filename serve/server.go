@@ -31,8 +31,9 @@ type Server struct {
 	answers  atomic.Int64 // bytes of large answers that are being written
 	// streams counts the responses with events that are being sent.
 	streams counter
-	// heavy limits the requests that build a lineage, a conversation or a proof in memory.
-	heavy chan struct{}
+	// heavy limits the requests that build a lineage or a conversation in memory, and proofs
+	// those that build a proof, which may have to read a whole thread.
+	heavy, proofs chan struct{}
 }
 
 // maxHeavy is the number of lineages, conversations and proofs that are built at the same time.
@@ -43,7 +44,7 @@ func New(s Settings) (*Server, error) {
 	if err := s.normalize(); err != nil {
 		return nil, err
 	}
-	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy)}
+	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy)}
 	v.routes = v.allRoutes()
 	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error

@@ -108,7 +108,7 @@ const enterTime = 10 * time.Second
 
 // buildDocument is like build with a JSON document.
 func (s *Server) buildDocument(q *request, build func() (document any, ok bool)) {
-	s.build(q, func() (string, []byte, bool) {
+	s.build(q, s.heavy, func() (string, []byte, bool) {
 		document, ok := build()
 		if !ok {
 			return "", nil, false
@@ -117,20 +117,20 @@ func (s *Server) buildDocument(q *request, build func() (document any, ok bool))
 	})
 }
 
-// build answers a request with a text that needs much memory. Only some are built at the same
-// time. The place is free again before the client reads the answer. What build returns is false
+// build answers a request with a text that needs much memory. Only as many are built at the same
+// time as there are places. The place is free again before the client reads the answer. What build returns is false
 // if it has answered the request itself.
-func (s *Server) build(q *request, build func() (mediaType string, text []byte, ok bool)) {
+func (s *Server) build(q *request, places chan struct{}, build func() (mediaType string, text []byte, ok bool)) {
 	select {
-	case s.heavy <- struct{}{}:
+	case places <- struct{}{}:
 	case <-time.After(enterTime):
-		s.refuse(q, Overloaded, "too many lineages, conversations or proofs are being built: try again")
+		s.refuse(q, Overloaded, "too many answers of this kind are being built: try again")
 		return
 	case <-q.Context().Done():
 		return
 	}
 	mediaType, text, ok := func() (string, []byte, bool) {
-		defer func() { <-s.heavy }()
+		defer func() { <-places }()
 		return build()
 	}()
 	if ok {
