@@ -325,7 +325,7 @@ func TestServeSealWitness(t *testing.T) {
 	witness.CloseClientConnections()
 	s.await(t, `"msg":"thread sealed","thread":"t","entries":84`)
 	s.stop(t)
-	wantWhole(t, verified(t, "sqlite:"+file, public, "--witness-key", vkey, "--require-witnesses", "1"), "t")
+	wantWhole(t, verified(t, "sqlite:"+file, public, "--witness-key", vkey, "--require-witnesses", "1", "--origin", "p20export"), "t")
 }
 
 // A thread that somebody has rewritten is not sealed any more, and the server says so once.
