@@ -126,7 +126,7 @@ __all__ = [
     "lineage",
     "lint",
     "log_cat",
-    "log_check-proof",
+    "log_check_proof",
     "log_delete",
     "log_export",
     "log_import",
@@ -1800,7 +1800,7 @@ def log_cat(
     return call("log cat", locals())
 
 
-def log_check-proof(
+def log_check_proof(
     *args: StrPath,
     at: str | None = None,
     origin: str | None = None,

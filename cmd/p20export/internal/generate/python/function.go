@@ -20,7 +20,7 @@ var omitted = []string{"follow", "format", "help", "print-scenarios"}
 // function writes the function of a command, and notes the types of its rows.
 func (m *module) function(cmd *cobra.Command, written map[string]bool) error {
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	name := strings.ReplaceAll(path, " ", "_")
+	name := strings.NewReplacer(" ", "_", "-", "_").Replace(path)
 	if isNew, err := m.declare(name, "the command "+path); err != nil || !isNew {
 		return err
 	}
