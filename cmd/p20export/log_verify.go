@@ -94,7 +94,7 @@ type knownFile struct {
 	used   bool
 }
 
-// isOf reports whether a file is of a thread. An export does not say of which tenant it is.
+// isOf reports whether a file is of a thread. An export does not name its tenant.
 func (k *knownFile) isOf(key store.Key, tenant string) bool {
 	if k.thread != nil {
 		return key.Thread == k.thread.Thread && key.Tenant == tenant

@@ -14,7 +14,6 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/store/seal"
 )
 
 // run checks the flags, serves until a signal, and drains.
@@ -39,14 +38,11 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		defer end()
 		freezing.Sign = keys
 	}
-	var sealing *seal.Settings
-	if fl.seal.given() {
-		var end func() error
-		if sealing, end, err = fl.seal.openSeal(context.WithoutCancel(cmd.Context()), cmd); err != nil {
-			return err
-		}
-		defer end()
+	sealing, endSealing, err := fl.seal.openServer(cmd)
+	if err != nil {
+		return err
 	}
+	defer endSealing()
 	certificate, err := fl.service.LoadCertificate()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)

@@ -88,6 +88,15 @@ func (fl *sealFlags) openSeal(ctx context.Context, cmd *cobra.Command) (*seal.Se
 	return settings, end, nil
 }
 
+// openServer is openSeal for a server, which seals the last threads after the signal that ends it.
+// The settings are nil if it seals none.
+func (fl *sealFlags) openServer(cmd *cobra.Command) (*seal.Settings, func() error, error) {
+	if !fl.given() {
+		return nil, func() error { return nil }, nil
+	}
+	return fl.openSeal(context.WithoutCancel(cmd.Context()), cmd)
+}
+
 // witnessFlags name the witnesses that are known.
 type witnessFlags struct{ witnessKeys []string }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
-	"github.com/p20export/p20export/store/seal"
 )
 
 // run checks the flags, serves until a signal, and drains.
@@ -24,15 +23,11 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var sealing *seal.Settings
-	if fl.seal.given() {
-		var end func() error
-		// The last threads are sealed after the signal that ends the server.
-		if sealing, end, err = fl.seal.openSeal(context.WithoutCancel(cmd.Context()), cmd); err != nil {
-			return err
-		}
-		defer end()
+	sealing, endSealing, err := fl.seal.openServer(cmd)
+	if err != nil {
+		return err
 	}
+	defer endSealing()
 	certificate, err := fl.service.LoadCertificate()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)

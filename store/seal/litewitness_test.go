@@ -227,7 +227,7 @@ func TestSealsWitness(t *testing.T) {
 	}
 }
 
-// copyOf returns a log with the entries of a thread, the 50th of which is changed.
+// copyOf returns a log with the entries of a thread. The 50th is changed.
 func copyOf(t testing.TB, entries []*store.Entry, change func(*store.Entry)) store.Log {
 	t.Helper()
 	var all []store.Entry

@@ -187,7 +187,7 @@ func covering(ctx context.Context, log store.Log, key store.Key, position int64,
 		if err := w.keep(ctx, s.Size); err != nil {
 			return nil, nil, err
 		}
-		return &w.tree, sealed, w.compare(ctx, s.Size)
+		return &w.tree, sealed, w.compare(ctx, s.Size, th.Last)
 	}
 	return nil, nil, finding.New(finding.SealMissing, "no seal covers position %d of thread %s; it is sealed up to %d", position, finding.Quote(key.Thread), th.Sealed)
 }

@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ type Settings struct {
 	// Authority is the http or https URL of a time-stamp authority (RFC 3161), or empty.
 	Authority string
 	// Witnesses are the http or https URLs of the witnesses that must cosign each seal,
-	// without add-checkpoint, and WitnessKeys the keys of which one must verify its answer.
+	// without add-checkpoint. One of WitnessKeys must verify each answer.
 	Witnesses   []string
 	WitnessKeys []WitnessKey
 }
@@ -94,17 +93,17 @@ func (s *Settings) seal(ctx context.Context, log store.Log, key store.Key) (*Sea
 	if err := w.keep(ctx, t.Sealed); err != nil {
 		return nil, err
 	}
-	if err := w.compare(ctx, t.Sealed); err != nil {
+	if err := w.compare(ctx, t.Sealed, t.Last); err != nil {
 		return nil, err
 	}
 	if t.Sealed == t.Last {
-		return last(ctx, log, key, t.Last)
+		return sealOf(ctx, log, key, t.Last)
 	}
 	return w.seal(ctx, t.Last, t.Sealed)
 }
 
-// last returns the seal of a thread that has a given size.
-func last(ctx context.Context, log store.Log, key store.Key, size int64) (*Sealed, error) {
+// sealOf returns the seal of a thread that has a given size.
+func sealOf(ctx context.Context, log store.Log, key store.Key, size int64) (*Sealed, error) {
 	for found, err := range log.Seals(ctx, key, size-1) {
 		if err != nil {
 			return nil, err
@@ -149,12 +148,12 @@ func (w *work) keep(ctx context.Context, size int64) error {
 	return err
 }
 
-// compare returns the finding thread_rewritten if the entries differ from the last seal.
-func (w *work) compare(ctx context.Context, size int64) error {
+// compare returns a finding if the entries, up to the last position, differ from the seal of a size.
+func (w *work) compare(ctx context.Context, size, last int64) error {
 	if size == 0 {
 		return nil
 	}
-	before, err := last(ctx, w.tree.log, w.tree.key, size)
+	before, err := sealOf(ctx, w.tree.log, w.tree.key, size)
 	if err != nil {
 		return err
 	}
@@ -163,8 +162,8 @@ func (w *work) compare(ctx context.Context, size int64) error {
 			return err
 		}
 	}
-	if t, err := w.tree.log.Thread(ctx, w.tree.key); err != nil || t.Last < size {
-		return cmp.Or(err, cutOff(before, t.Last))
+	if last < size {
+		return cutOff(before, last)
 	}
 	root, err := w.tree.root(ctx, size)
 	if err == nil && root != before.Root && w.kept > 0 {
@@ -251,7 +250,7 @@ func (w *work) seal(ctx context.Context, size, before int64) (*Sealed, error) {
 	}
 	err = w.tree.log.Seal(ctx, key, made.Seal, blocks)
 	if errors.Is(err, store.ErrSealed) { // by another process, meanwhile
-		other, err := last(ctx, w.tree.log, key, size)
+		other, err := sealOf(ctx, w.tree.log, key, size)
 		if err == nil {
 			err = s.checkBefore(other, key)
 		}

@@ -124,7 +124,7 @@ func hasFinding(found []finding.Finding, code finding.Code) bool {
 	return false
 }
 
-// lies has witnesses that do not cosign, and what the finding says of each.
+// lies has witnesses that do not cosign, each with the text of its finding.
 func lies(t testing.TB, c cosigner) map[string]struct {
 	answer http.HandlerFunc
 	says   string
