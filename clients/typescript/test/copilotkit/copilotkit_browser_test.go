@@ -150,13 +150,17 @@ const (
 	shown = `[...document.querySelectorAll("[data-testid=copilot-user-message], [data-testid=copilot-assistant-message]")].map((m) => m.innerText.trim()).filter(Boolean)`
 	// known are the messages that the page would send to the agent.
 	known = `JSON.stringify(agent.messages.map(({id, role, content, toolCalls, toolCallId}) => ({id, role, content, toolCalls, toolCallId})))`
+	// joined holds after the page has read the thread to its end.
+	joined = `performance.getEntriesByType("resource").some(({name, responseEnd}) => name.endsWith("/connect") && responseEnd > 0) && !agent.isRunning`
 	// half is how far a held answer gets.
 	half = "with a number of letters"
 )
 
-// say types a message and sends it.
+// say types a message and sends it. It waits until the page has joined the thread, because
+// CopilotKit drops messages that are sent before.
 func say(tab *browser.Tab, text string) {
 	tab.Helper()
+	tab.Until(joined)
 	tab.Focus(field)
 	tab.Keys(text, kb.Enter)
 }
@@ -258,7 +262,7 @@ func TestBrowserCopilotKitBusy(t *testing.T) {
 	c := startChat(t, stores(t)["sqlite"])
 	c.tell("hold")
 	stays, busy := c.open(c.browser), c.open(c.browser)
-	busy.Until(`agent.threadId === ` + fmt.Sprintf("%q", c.thread) + ` && !agent.isRunning`)
+	busy.Until(joined)
 	say(stays, "How long is this?")
 	until(stays, half)
 	say(busy, "Me too!")
