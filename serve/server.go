@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
+	"github.com/p20export/p20export/serve/window"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/attach"
 )
@@ -23,6 +24,7 @@ type Server struct {
 	caller   *proxy.Caller
 	guard    *guard.Guard
 	guarded  http.Handler
+	window   http.Handler // nil without the window
 	routes   []route
 	// runs is nil before Start, and if the Server only reads.
 	runs     atomic.Pointer[runs.Runs]
@@ -52,6 +54,9 @@ func New(s Settings) (*Server, error) {
 		return nil, err
 	}
 	v.guarded = v.guard.Wrap(http.HandlerFunc(v.route))
+	if s.Window {
+		v.window = v.guard.CheckHost(window.Handler())
+	}
 	if _, ok := s.Log.(store.Leaser); !ok && v.writes() {
 		return nil, errors.New("the log has no leases, which runs need")
 	}
@@ -75,7 +80,13 @@ func (s *Server) rewound(key store.Key) {
 func (s *Server) writes() bool { return len(s.settings.Agents) > 0 || s.settings.AllowAppend }
 
 // ServeHTTP serves a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.window != nil && window.Has(r.URL.Path) {
+		s.window.ServeHTTP(w, r)
+		return
+	}
+	s.guarded.ServeHTTP(w, r)
+}
 
 // CheckHost returns a handler for another address of the program, such as that of metrics,
 // that refuses the hosts that s refuses. If other machines may connect, it also accepts IP

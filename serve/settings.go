@@ -41,6 +41,11 @@ type Settings struct {
 	// Guard are the settings of what is checked before a request is served. Its Logger and
 	// Refuse are ignored.
 	Guard GuardSettings
+	// Window serves the pages of package window at / and below /window/. They need no token,
+	// but what they ask for does.
+	Window bool
+	// Version is the name and the version of the program, which the window shows.
+	Version string
 	// Restore are the options with which conversations are restored.
 	Restore restore.Options
 	// Limits are the limits of runs.

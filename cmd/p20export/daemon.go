@@ -28,6 +28,8 @@ type daemon struct {
 	checkHost func(http.Handler) http.Handler
 	// about are attributes of the line "listening".
 	about []any
+	// window reports that the handler serves the window.
+	window bool
 	// prepare does what has to be done before the daemon listens, until ctx is done.
 	prepare func(ctx context.Context) error
 	// check checks the address that the daemon listens on.
@@ -67,6 +69,13 @@ func (d *daemon) run(ctx context.Context) error {
 	defer l.Close()
 	if err := d.check(l.Addr()); err != nil {
 		return err
+	}
+	if d.window {
+		scheme := "http"
+		if d.certificate != nil {
+			scheme = "https"
+		}
+		about = append(about, "window", windowURL(scheme, l.Addr().String(), ""))
 	}
 	d.monitor.Serving() // connections wait from now on
 	d.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)

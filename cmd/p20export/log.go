@@ -51,7 +51,7 @@ makes artifacts from captures.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLogImport(), newLogExport(), newLogThreads(), newLogRuns(), newLogCat(), newLogRestore(), newLogStat(), newLogPack(), newLogSeal(), newLogVerify(), newLogProve(), newLogCheckProof(), newLogDelete())
+	cmd.AddCommand(newLogImport(), newLogExport(), newLogThreads(), newLogRuns(), newLogCat(), newLogRestore(), newLogView(), newLogStat(), newLogPack(), newLogSeal(), newLogVerify(), newLogProve(), newLogCheckProof(), newLogDelete())
 	return cmd
 }
 

@@ -46,7 +46,7 @@ type serveFlags struct {
 	readerBytes, eventBytes        int64
 	readerTime, ticketTime         time.Duration
 	ticketKey                      string
-	allowAppend                    bool
+	allowAppend, ui                bool
 	appendTime                     time.Duration
 }
 
@@ -77,6 +77,7 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
   GET /threads/ID/proof             a proof that a sealed thread has an entry,
                                     with ?at=POSITION, or a run, with ?run=ID
   GET /agents                       list the agents
+  GET /                             a window on the threads, for browsers
   POST /threads/ID/events           append the events of a run that no agent of
                                     this server answers; needs --allow-append
 
@@ -122,6 +123,11 @@ page in a browser can send requests only if it has the same origin, or if
 --allow-origin gives its origin. With --allow-remote, serve TLS with --tls-cert
 and --tls-key, or behind a web server that does.
 
+Without --allow-remote, or with --ui, / is a window on the threads for browsers:
+what was said, the runs and their branches, and the messages and the state at
+any position (docs/window.md). Its files need no token, but it asks for one when
+--token-file is given.
+
 After SIGTERM, SIGINT or SIGHUP, new runs are refused, and the program ends when
 all active ones have ended. Until then, no other server can listen on ADDRESS or
 run agents in the same SQLite log. After --drain, the rest are ended with a
@@ -159,6 +165,7 @@ Standard error has no content of messages and no header values.
 	flags.StringVar(&fl.policy, "thread-policy", policyReplace, "while another run is active in the thread of a request: `replace|refuse|queue`")
 	flags.BoolVar(&fl.cookies, "pass-cookies", false, "pass cookies of clients to the agents, and those of agents to the clients that start runs")
 	flags.BoolVar(&fl.allowAppend, "allow-append", false, "let clients append the events of runs with POST /threads/ID/events; with --token-file, tokens whose lines end with append")
+	flags.BoolVar(&fl.ui, "ui", false, "serve the window on threads for browsers at / (default: only without --allow-remote)")
 	flags.Var(cli.Duration(&fl.appendTime), "append-timeout", "end a run whose producer has appended nothing for this `DURATION`")
 	flags.Var(cli.Duration(&fl.runTime), "run-timeout", "end a run after this `DURATION`, longer than any should take, such as 10m (default: 0s, no limit)")
 	flags.Var(cli.Duration(&fl.ticketTime), "ticket-ttl", "let a ticket of POST /threads/ID/ticket be used for this `DURATION`")

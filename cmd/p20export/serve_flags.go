@@ -134,7 +134,11 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 	if err := fl.check(cmd); err != nil {
 		return s, err
 	}
+	if !cmd.Flags().Changed("ui") {
+		fl.ui = !fl.service.AllowRemote
+	}
 	s = serve.Settings{
+		Window: fl.ui, Version: build.Tool().Name + " " + build.Tool().Version,
 		AllowAppend: fl.allowAppend, AppendTimeout: fl.appendTime,
 		Policy:        serve.Policy(fl.policy),
 		PassCookies:   fl.cookies,

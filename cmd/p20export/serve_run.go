@@ -78,7 +78,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 	}
 	d := daemon{
 		flags: fl.service, log: log, monitor: m.Monitor, certificate: certificate,
-		handler: server, checkHost: server.CheckHost, about: about,
+		handler: server, checkHost: server.CheckHost, about: about, window: settings.Window,
 		prepare: func(ctx context.Context) error {
 			if captures != nil {
 				captures.Share(log)
