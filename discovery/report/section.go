@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/picture"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -128,7 +129,7 @@ func (v *viewer) section(name string, r *run) *section {
 		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
 		for name, n := range row.Families.All {
 			if cost := item + len(name); take(&v.left.facts, cost) == cost && len(s.Families) < v.left.listed {
-				s.Families = append(s.Families, family{v.show.Type(name), hue(v.kind(name)), n})
+				s.Families = append(s.Families, family{v.show.Type(name), picture.Family(v.kind(name)), n})
 			}
 		}
 	}

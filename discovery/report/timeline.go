@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/picture"
 	"github.com/p20export/p20export/project"
 )
 
@@ -26,7 +26,7 @@ type timeline struct {
 
 	// byTime and byOrder show the events by time of arrival and by index. ByOrder is set
 	// if the time of an event is not known, so that byTime lacks events.
-	byTime, byOrder markup.Picture
+	byTime, byOrder picture.Picture
 	ByOrder         bool
 	// begun maps the ids of streamed messages to the indexes of their first events.
 	begun map[string]int
@@ -77,14 +77,14 @@ func (v *viewer) event(t *timeline, f *capture.Frame, kind string, micros int64)
 	left := v.left
 	t.Count++
 	t.Bytes += f.Bytes
-	t.byOrder.Add(int64(f.Index), hue(kind))
+	t.byOrder.Add(int64(f.Index), picture.Family(kind))
 	if micros < 0 {
 		t.ByOrder = true
 	}
 	if !t.ByOrder {
-		t.byTime.Add(micros, hue(kind))
+		t.byTime.Add(micros, picture.Family(kind))
 	}
-	if h := hue(kind); (h == "run" || h == "snapshot") && len(t.places) < maxPlaces {
+	if h := picture.Family(kind); (h == "run" || h == "snapshot") && len(t.places) < maxPlaces {
 		if t.places == nil {
 			t.places = make(map[int]markup.Kept)
 		}
@@ -118,23 +118,6 @@ func (v *viewer) event(t *timeline, f *capture.Frame, kind string, micros int64)
 	}
 	t.Cut += cut
 	t.rows = fmt.Appendf(t.rows, ",%d]", cut)
-}
-
-// hue returns the family of an event type, which has its own colour.
-func hue(kind string) string {
-	for _, of := range []struct{ prefix, hue string }{
-		{"RUN_", "run"}, {"STEP_", "run"}, {"SUBAGENT_", "run"},
-		{"TEXT_", "text"}, {"TOOL_", "tool"}, {"STATE_", "state"}, {"MESSAGES_", "snapshot"},
-		{"REASONING_", "reasoning"}, {"THINKING_", "reasoning"}, {"ACTIVITY_", "activity"},
-	} {
-		if strings.HasPrefix(kind, of.prefix) {
-			return of.hue
-		}
-	}
-	if kind == "" {
-		return "bad"
-	}
-	return "other"
 }
 
 // kind returns the name of an event type in a timeline.
@@ -219,7 +202,7 @@ func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omi
 			b = append(b, ',')
 		}
 		b, _ = markup.AppendJSON(append(b, '['), []byte(kind), len(b)+1<<10)
-		b = append(append(append(b, `,"`...), hue(kind)...), `"]`...)
+		b = append(append(append(b, `,"`...), picture.Family(kind)...), `"]`...)
 	}
 	b = append(append(append(b, `],"events":[`...), t.rows...), `],"kept":{`...)
 	for i, p := range parts {
@@ -246,7 +229,7 @@ func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omi
 
 // pictureView is the picture of a run.
 type pictureView struct {
-	Lanes   []lane
+	Lanes   []picture.Lane
 	Height  int
 	SVG     markup.HTML
 	Kept    int // number of events with a ring
@@ -254,30 +237,13 @@ type pictureView struct {
 	First   string // the time of the first event, from the start of the capture
 }
 
-// lane is the label of a family of events.
-type lane struct {
-	Family, Name string
-	Count        int
-}
-
-// laneName returns the label of a family of events.
-func laneName(family string) string {
-	switch family {
-	case "tool":
-		return "Tools"
-	case "bad":
-		return "Not an event"
-	}
-	return strings.ToUpper(family[:1]) + family[1:]
-}
-
 // picture draws the events of a run. It returns nil if that exceeds the limits.
 func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
-	picture, label := &t.byTime, markup.Micros
+	drawn, label := &t.byTime, picture.Micros
 	if t.ByOrder {
-		picture, label = &t.byOrder, func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
+		drawn, label = &t.byOrder, picture.Index
 	}
-	p := &pictureView{Height: picture.Height(), ByOrder: t.ByOrder}
+	p := &pictureView{Lanes: drawn.Lanes(), Height: drawn.Height(), ByOrder: t.ByOrder}
 	var kept []markup.Kept
 	for _, part := range parts {
 		if at, ok := t.places[part.Index]; ok {
@@ -288,11 +254,8 @@ func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
 		}
 	}
 	p.Kept = len(kept)
-	p.First = markup.Micros(picture.First, 100)
-	p.SVG = picture.SVG(kept, label)
-	for _, l := range picture.Lanes() {
-		p.Lanes = append(p.Lanes, lane{l.Family, laneName(l.Family), l.Count})
-	}
+	p.First = picture.Micros(drawn.First, 100)
+	p.SVG = markup.SVG(drawn, kept, label)
 	if n := len(p.SVG) + item*len(p.Lanes); take(&v.left.facts, n) < n {
 		return nil
 	}

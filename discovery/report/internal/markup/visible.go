@@ -31,7 +31,7 @@ func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 		case breaks && (r == '\n' || r == '\t'):
 			b = append(b, byte(r))
 		case finding.NeedsEscape(r):
-			b = append(append(append(b, `<b class="x">`...), picture(r)...), `</b>`...)
+			b = append(append(append(b, `<b class="x">`...), symbol(r)...), `</b>`...)
 		case r < utf8.RuneSelf:
 			b = append(b, html.EscapeString(text[i:i+w])...)
 		default:
@@ -41,8 +41,8 @@ func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 	return b, len(text)
 }
 
-// picture returns the visible replacement of an invisible character.
-func picture(r rune) string {
+// symbol returns the visible replacement of an invisible character.
+func symbol(r rune) string {
 	switch {
 	case r < 0x20:
 		return string('␀' + r)
@@ -62,7 +62,7 @@ func Visible(text string) string {
 		case r == utf8.RuneError && w == 1:
 			fmt.Fprintf(&b, "⟨x%02X⟩", text[i])
 		case finding.NeedsEscape(r):
-			b.WriteString(picture(r))
+			b.WriteString(symbol(r))
 		default:
 			b.WriteRune(r)
 		}
