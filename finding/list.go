@@ -70,6 +70,10 @@ func (l *List) Findings() []Finding {
 	return append(l.kept[:len(l.kept):len(l.kept)], New(FindingsUnlisted, "%d more findings are not listed", l.dropped))
 }
 
+// Unlisted returns the number of findings that Findings does not return. It must be called
+// after Findings.
+func (l *List) Unlisted() int { return l.dropped }
+
 // truncate sorts the findings and drops all but the first MaxListed.
 func (l *List) truncate() {
 	Sort(l.kept)

@@ -118,7 +118,7 @@ func (p *Picture) marks(bit int) (marks []Mark) {
 
 // slot returns the width of an interval.
 func (p *Picture) slot() float64 {
-	return (100 - 2*border) / float64((p.Last-p.First)/p.width+1)
+	return (100 - 2*border) / float64((p.Last-p.First)/max(p.width, 1)+1)
 }
 
 // Middle returns the x coordinate of the middle of the interval that contains a position
@@ -136,6 +136,9 @@ type Tick struct {
 // Ticks returns a few round positions between the first and the last event.
 func (p *Picture) Ticks() (ticks []Tick) {
 	const few = 4
+	if len(p.counts) == 0 {
+		return nil
+	}
 	span := p.Last - p.First
 	step := int64(1)
 	for i := 0; span/step > few; i++ {

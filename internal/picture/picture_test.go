@@ -81,6 +81,14 @@ func TestPicture(t *testing.T) {
 	})
 }
 
+// A picture without events has no lanes and no ticks.
+func TestEmptyPicture(t *testing.T) {
+	var p picture.Picture
+	if len(p.Lanes())+len(p.Ticks()) != 0 || p.Height() != picture.LaneHeight {
+		t.Errorf("%v, %v, %d pixels", p.Lanes(), p.Ticks(), p.Height())
+	}
+}
+
 // TestFamily checks that events of AG-UI have families of their own, except those that are
 // of no particular kind.
 func TestFamily(t *testing.T) {
