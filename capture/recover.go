@@ -23,12 +23,14 @@ import (
 // the unfinished capture.
 const RecoveredFrom = "recovered-from"
 
-// StreamLabel and ThreadLabel are labels of captures whose events a program also appended to an
-// event log. Their values are the id of the stream there, and of the thread that has all of it,
-// also if the events name another thread.
+// StreamLabel, ThreadLabel and TenantLabel are labels of captures whose events a program also
+// appended to an event log. Their values are the id of the stream there, of the thread that has
+// all of it, also if the events name another thread, and the tenant of that thread. A capture of
+// the tenant without a name has no TenantLabel.
 const (
 	StreamLabel = "stream"
 	ThreadLabel = "thread"
+	TenantLabel = "tenant"
 )
 
 // Recovered describes what Recover did.

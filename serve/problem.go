@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/serve/internal/guard"
 	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
@@ -36,6 +37,9 @@ const (
 	UnknownAgent     Refusal = "unknown_agent"       // there is no agent with the name
 	UnknownThread    Refusal = "unknown_thread"      // there is no such thread
 	UnknownRun       Refusal = "unknown_run"         // the thread has no such run
+	CannotFork       Refusal = "cannot_fork"         // no request can continue the run
+	NoCapture        Refusal = "no_capture"          // there is no finished capture of the run
+	CaptureFailed    Refusal = "capture_failed"      // the capture cannot be read
 	NotSealed        Refusal = "not_sealed"          // no seal covers the thread, the position or the run
 	ThreadRewritten  Refusal = "thread_rewritten"    // the entries are not those that were sealed
 	OffsetGone       Refusal = "offset_gone"         // the log lost the event before an offset
@@ -72,11 +76,11 @@ func (r Refusal) status() int {
 		return http.StatusBadRequest
 	case TooManyThreads, AppendRefused:
 		return http.StatusForbidden
-	case NotFound, UnknownAgent, UnknownThread, UnknownRun, NotSealed:
+	case NotFound, UnknownAgent, UnknownThread, UnknownRun, NoCapture, NotSealed:
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer, ThreadRewritten:
+	case ThreadBusy, RunDiffers, RunEnded, RunCancelled, SequenceGap, OtherProducer, ThreadRewritten, CannotFork:
 		return http.StatusConflict
 	case ThreadDeleted, OffsetGone:
 		return http.StatusGone
@@ -117,7 +121,7 @@ func (s *Server) refuseWith(q *request, p problem) {
 	if p.Status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
 	}
-	for _, name := range []string{"ETag", "Cache-Control", nextOffset, upToDate, cursorName, closedName} {
+	for _, name := range []string{"ETag", "Cache-Control", "Content-Disposition", "Content-Security-Policy", nextOffset, upToDate, cursorName, closedName} {
 		h.Del(name)
 	}
 	s.write(q, p.Status, "application/problem+json", p)
@@ -188,6 +192,7 @@ func (s *Server) fail(q *request, err error) {
 	var gap *runs.GapError
 	var upstream *proxy.UpstreamError
 	var refused *proxy.Refused
+	var unreadable *captureError
 	switch {
 	case q.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client has left
@@ -199,6 +204,11 @@ func (s *Server) fail(q *request, err error) {
 		s.refuse(q, AgentAnswer, err.Error())
 	case errors.As(err, &upstream):
 		s.refuse(q, AgentFailed, err.Error())
+	case errors.As(err, &unreadable):
+		s.sayUnreadable(unreadable)
+		s.refuse(q, CaptureFailed, "the capture of the run cannot be read") // the error can name files
+	case isNoCapture(err):
+		s.refuse(q, NoCapture, err.Error())
 	default:
 		code, ok := refusalOf(err)
 		if code == ThreadRewritten {
@@ -235,7 +245,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
 		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {runs.ErrEvents, RunDiffers}, {errOffset, OffsetGone},
-		{errPosition, InvalidQuery}, {errRunSize, ThreadTooLarge}, {errNoRun, UnknownRun},
+		{errPosition, InvalidQuery}, {errRunSize, ThreadTooLarge}, {errNoRun, UnknownRun}, {errNoRunAt, UnknownRun}, {lineage.ErrFork, CannotFork},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

@@ -36,6 +36,8 @@ type Server struct {
 	// heavy limits the requests that build a lineage or a conversation in memory, and proofs
 	// those that build a proof, which may have to read a whole thread.
 	heavy, proofs chan struct{}
+	// reports limits the requests that make a report page.
+	reports chan struct{}
 }
 
 // maxHeavy is the number of lineages, conversations and proofs that are built at the same time.
@@ -46,7 +48,7 @@ func New(s Settings) (*Server, error) {
 	if err := s.normalize(); err != nil {
 		return nil, err
 	}
-	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy)}
+	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy), reports: make(chan struct{}, maxReports)}
 	v.routes = v.allRoutes()
 	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error

@@ -2,8 +2,10 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"time"
@@ -24,9 +26,13 @@ type Settings struct {
 	// only reads.
 	Agents map[string]*url.URL
 	// Exchanges are the settings of requests to agents: captures, labels and limits. Its
-	// Upstream and MaxExchanges are ignored. Without Captures, nothing is recorded. Timeout limits the
+	// Upstream and MaxExchanges are ignored. Without Captures, nothing is recorded, and the
+	// Server has no captures to send. Timeout limits the
 	// duration of a run.
 	Exchanges proxy.Settings
+	// Report writes a page about the capture at a path, of at most 100 MB. If it is nil, or
+	// Exchanges has no Captures, the Server sends no pages.
+	Report func(ctx context.Context, path string, w io.Writer) error
 	// AllowAppend lets clients append the events of runs. Tokens need the scope for it.
 	AllowAppend bool
 	// AppendTimeout is the time after which a run is closed whose producer is silent. Zero

@@ -154,9 +154,7 @@ func (r *Recorder) Wait(ctx context.Context, grace time.Duration) int {
 
 // newName returns the name of a capture directory for a request that arrived at the given
 // time.
-func newName(at time.Time) string {
-	return at.UTC().Format("20060102T150405.000000Z-") + strings.ToLower(rand.Text()[:10])
-}
+func newName(at time.Time) string { return timeInName(at) + "-" + strings.ToLower(rand.Text()[:10]) }
 
 // storage is a *capture.Writer.
 type storage interface {

@@ -166,7 +166,7 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		return s, err
 	}
 	if fl.recording = cmd.Flags().Changed("captures"); fl.recording {
-		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel)
+		s.Exchanges.Labels, err = fl.captures.settings(capture.RecoveredFrom, capture.StreamLabel, capture.ThreadLabel, capture.TenantLabel)
 	}
 	return s, err
 }

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
+	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/serve"
 	"github.com/p20export/p20export/store"
 )
@@ -45,6 +48,9 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 		}
 		defer captures.Close()
 		settings.Exchanges.Captures = captures.Root
+		settings.Report = func(ctx context.Context, path string, w io.Writer) error {
+			return report.Render(ctx, w, path, report.Settings{Tool: build.Tool()})
+		}
 	}
 	log, out := monitor.OpenLog(cmd.ErrOrStderr(), fl.service.LogFormat)
 	defer out.Close()

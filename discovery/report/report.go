@@ -171,10 +171,37 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if err := checkDistinct(paths); err != nil {
 		return nil, err
 	}
+	page, rows, failed := s.gather(ctx, paths, names, left)
+	if failed != nil {
+		return []Row{*failed}, nil
+	}
+	return s.publish(ctx, page, rows), nil
+}
+
+// Render is Write for a page about one capture that is written to w. It does not use the
+// settings about files. The error is a finding if the capture cannot be read; it is one of w
+// if the page could not be written.
+func Render(ctx context.Context, w io.Writer, path string, s Settings) error {
+	if err := s.Normalize(); err != nil {
+		return err
+	}
+	names, err := pageNames([]string{path})
+	if err != nil {
+		return err
+	}
+	page, _, failed := s.gather(ctx, []string{path}, names, bounds)
+	if failed != nil {
+		return failed.Findings[0]
+	}
+	return page.write(w)
+}
+
+// gather reads captures, and returns the page with a row for each run. If that fails, it returns
+// the row with the reason.
+func (s *Settings) gather(ctx context.Context, paths, names []string, left limits) (_ *page, rows []Row, failed *Row) {
 	v := &viewer{left: &left, show: markup.Content{Redact: s.Redact == RedactText}, records: s.Frozen}
-	g := &gatherer{settings: s, viewer: v}
+	g := &gatherer{settings: *s, viewer: v}
 	page := newPage(s.Tool, len(paths), v.show.Redact)
-	var rows []Row
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
 			row, s := r.row(path), page.add(names[i], r, v)
@@ -190,10 +217,11 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return []Row{failure(&path, err)}, nil
+			row := failure(&path, err)
+			return nil, nil, &row
 		}
 	}
-	return s.publish(ctx, page, rows), nil
+	return page, rows, nil
 }
 
 // publish writes the page and adds its path, digest and size to the rows.

@@ -70,7 +70,7 @@ func (x *run) work(q Request) {
 	var watched sync.WaitGroup
 	watched.Go(func() { x.watch(watching) })
 	end, err := r.settings.Caller.Do(x.ctx, proxy.Call{
-		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: map[string]string{capture.StreamLabel: x.stream, capture.ThreadLabel: x.key.Thread},
+		Upstream: q.Upstream, Header: q.Header, Body: q.Body, Labels: x.labels(),
 	}, x)
 	unwatch()
 	if x.linger != nil {
@@ -92,6 +92,15 @@ func (x *run) work(q Request) {
 	}
 	log.Info("run ended", about...)
 	r.unreserve(x.key.Tenant)
+}
+
+// labels returns the labels of the capture of the run.
+func (x *run) labels() map[string]string {
+	labels := map[string]string{capture.StreamLabel: x.stream, capture.ThreadLabel: x.key.Thread}
+	if x.key.Tenant != "" {
+		labels[capture.TenantLabel] = x.key.Tenant
+	}
+	return labels
 }
 
 // end ends the stream of the run after the exchange returned an error, or nil. It returns
