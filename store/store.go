@@ -55,7 +55,9 @@ type Log interface {
 	// the stream, does not exist or was deleted.
 	Stream(ctx context.Context, key Key, id string) (Stream, error)
 	// Threads returns the threads that a query selects, ordered by the bytes of tenant and
-	// thread.
+	// thread, or the newest first. A thread to which something is appended during the iteration
+	// can be left out if the newest come first, because it is then before the place that the
+	// iteration has reached.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 	// Streams returns the streams that a query selects, ordered by the bytes of tenant and
 	// thread, and by first position. Deleted threads have none.
@@ -160,6 +162,9 @@ type Thread struct {
 	// DeletedAt is zero unless the thread was deleted. The other fields then describe what
 	// was deleted.
 	DeletedAt time.Time
+	// Latest is the run that began last, if ThreadQuery.Latest asks for it. It is nil if the
+	// thread has no run, or was deleted.
+	Latest *Run
 }
 
 // Stream describes a stream of a thread.
@@ -222,9 +227,15 @@ type ThreadQuery struct {
 	From, To time.Time
 	// Deleted also selects deleted threads.
 	Deleted bool
-	// After, if not zero, selects the threads that follow it in the order. No thread with
-	// this key need exist.
-	After Key
+	// Newest orders the threads by UpdatedAt, the newest first, and those with the same time by
+	// the bytes of tenant and thread.
+	Newest bool
+	// After, if not zero, selects the threads that follow it in the order. With Newest, AfterAt
+	// is its UpdatedAt. No thread with this key need exist, nor have this time.
+	After   Key
+	AfterAt time.Time
+	// Latest asks for Thread.Latest.
+	Latest bool
 }
 
 // StreamQuery selects streams. The zero value selects all.

@@ -31,13 +31,23 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 			yield(store.Thread{}, err)
 			return
 		}
+		compare := func(a, b *store.Thread) int { return compareKeys(a.Key, b.Key) }
+		if q.Newest {
+			compare = func(a, b *store.Thread) int {
+				return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), compareKeys(a.Key, b.Key))
+			}
+		}
+		after := store.Thread{Key: q.After, UpdatedAt: precise(q.AfterAt)}
 		var found []store.Thread
 		err := l.each(ctx, func(t *thread) {
-			if (q.Tenant == nil || *q.Tenant == t.Tenant) && (q.After == store.Key{} || compareKeys(t.Key, q.After) > 0) && (q.Deleted || t.DeletedAt.IsZero()) && within(t.UpdatedAt, q.From, q.To) {
+			if (q.Tenant == nil || *q.Tenant == t.Tenant) && (q.After == store.Key{} || compare(&t.Thread, &after) > 0) && (q.Deleted || t.DeletedAt.IsZero()) && within(t.UpdatedAt, q.From, q.To) {
 				found = append(found, t.Thread)
+				if q.Latest && len(t.runs) > 0 {
+					found[len(found)-1].Latest = new(t.runs[len(t.runs)-1])
+				}
 			}
 		})
-		slices.SortFunc(found, func(a, b store.Thread) int { return compareKeys(a.Key, b.Key) })
+		slices.SortFunc(found, func(a, b store.Thread) int { return compare(&a, &b) })
 		list(ctx, found, err, yield)
 	}
 }

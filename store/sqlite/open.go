@@ -203,5 +203,7 @@ func (d *database) dialect() *sqlstore.Dialect {
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
 		Begin: d.begin, Write: d.append, Watch: d.watch, Elements: "json_each($1) k", Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain, Check: d.check, Still: d.check,
+		// SQLite would sort all threads of the tenant: 100,000 take a hundred times as long.
+		ByTime: " INDEXED BY threads_updated_at",
 	}
 }

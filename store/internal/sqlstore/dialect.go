@@ -38,6 +38,9 @@ type Dialect struct {
 	Elements string
 	// Rows is the query of a page of entries: see scanRows. It may be empty.
 	Rows string
+	// ByTime follows the name of the table threads, with the alias t, in a query that needs the
+	// threads in the order of updated_at. It names the index, and may be empty.
+	ByTime string
 	// Notify makes Watch of other processes notice the transaction.
 	Notify func(ctx context.Context, tx *sql.Tx, key store.Key) error
 	// LockRow follows a SELECT of a row that the transaction will change.

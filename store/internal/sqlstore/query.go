@@ -104,19 +104,50 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 	if !q.Deleted {
 		base.add("t.deleted_at IS NULL")
 	}
+	table, order := "threads t", " ORDER BY t.tenant, t.thread"
+	if q.Newest {
+		table, order = table+l.dialect.ByTime, " ORDER BY t.updated_at DESC, t.tenant, t.thread"
+	}
+	columns, latest, scan := threadColumns, "", scanThread
+	if q.Latest {
+		columns, scan = columns+", "+runColumns, scanLatest
+		latest = " LEFT JOIN runs r ON r.thread_id = t.id AND r.start = (SELECT max(start) FROM runs WHERE thread_id = t.id) AND t.deleted_at IS NULL"
+	}
 	return pages(l, ctx, "list threads", false, q.Check(), func(last *store.Thread, _ bool) (string, []any) {
-		c, after := base.clone(), q.After
+		c, after, at := base.clone(), q.After, q.AfterAt
 		if last != nil {
-			after = last.Key
+			after, at = last.Key, last.UpdatedAt
 		}
 		switch {
+		case after == store.Key{}:
+		case q.Newest:
+			// The first condition lets the database begin there.
+			c.add("t.updated_at <= ?", at.UnixMicro())
+			c.add("(t.updated_at < ? OR (t.tenant, t.thread) > (?, ?))", at.UnixMicro(), after.Tenant, after.Thread)
 		case q.Tenant != nil && after.Tenant == *q.Tenant:
 			c.add("t.thread > ?", after.Thread) // the database begins there
-		case after != store.Key{}:
+		default:
 			c.add("(t.tenant, t.thread) > (?, ?)", after.Tenant, after.Thread)
 		}
-		return `SELECT ` + threadColumns + ` FROM threads t` + c.String() + ` ORDER BY t.tenant, t.thread`, c.args
-	}, scanThread)
+		// The threads are selected first, so that a database that sorts many looks only for what
+		// else is needed of those of the page.
+		page := fmt.Sprintf(`SELECT * FROM %s%s%s LIMIT %d`, table, c.String(), order, pageRows)
+		return `SELECT ` + columns + ` FROM (` + page + `) AS t` + latest + order, c.args
+	}, scan)
+}
+
+// scanLatest scans threadColumns and the runColumns of the run that began last.
+func scanLatest(scan func(...any) error) (store.Thread, error) {
+	var latest *store.Run
+	t, err := scanThread(func(ofThread ...any) error {
+		r, err := scanRun(func(ofRun ...any) error { return scan(append(ofThread, ofRun...)...) })
+		if r.Start > 0 {
+			latest = &r
+		}
+		return err
+	})
+	t.Latest = latest
+	return t, err
 }
 
 // Streams implements store.Log.
@@ -216,12 +247,15 @@ func (l *Log) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, e
 		case last != nil:
 			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Thread)
 		}
-		return `SELECT t.tenant, t.thread, r.run_id, r.parent_id,
-			(SELECT stream FROM streams s WHERE s.thread_id = r.thread_id AND s.number = r.stream_number),
-			r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
-			FROM runs r JOIN threads t ON t.id = r.thread_id` + c.String() + ` ORDER BY t.tenant, t.thread, r.start`, c.args
+		return `SELECT ` + runColumns + ` FROM runs r JOIN threads t ON t.id = r.thread_id` + c.String() + ` ORDER BY t.tenant, t.thread, r.start`, c.args
 	}, scanRun)
 }
+
+// runColumns are the columns that scanRun scans. Those of the run are zero if it is missing.
+const runColumns = `t.tenant, t.thread, coalesce(r.run_id, ''), coalesce(r.parent_id, ''),
+	CASE WHEN r.start IS NULL THEN '' ELSE (SELECT stream FROM streams s WHERE s.thread_id = r.thread_id AND s.number = r.stream_number) END,
+	coalesce(r.input, 0), coalesce(r.start, 0), coalesce(r.last, 0), coalesce(r.entries, 0), coalesce(r.bytes, 0),
+	r.started_at, r.last_at, coalesce(r.outcome, '')`
 
 func scanRun(scan func(...any) error) (store.Run, error) {
 	var r store.Run
