@@ -17,7 +17,7 @@ type Request struct {
 	RunID string
 	// Body is the RunAgentInput, whose threadId and runId are those of Key and RunID.
 	Body []byte
-	// Agent is the name of the agent, for messages.
+	// Agent is the name of the agent, for messages and for the log.
 	Agent    string
 	Upstream *url.URL
 	Header   http.Header
@@ -261,7 +261,7 @@ func (r *Runs) start(ctx context.Context, q Request) (_ *Attachment, err error) 
 	if err := r.threads.admit(ctx, r.log, q.Key); err != nil {
 		return nil, err
 	}
-	x.stream = streamID(q.RunID, last.number+1)
+	x.stream = streamID(q.RunID, last.number+1, q.Agent)
 	log := r.logger(q.Key).With("agent", q.Agent, "run", q.RunID, "stream", x.stream)
 	x.writer = newWriter(r, log, transfer.StreamSettings{Tenant: q.Key.Tenant, ID: x.stream, Thread: q.Key.Thread, Pinned: true})
 	stream := x.writer.stream

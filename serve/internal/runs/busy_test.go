@@ -51,7 +51,7 @@ func (l *goingOn) Thread(ctx context.Context, k store.Key) (store.Thread, error)
 // appended since is read.
 func TestFinishGoingOn(t *testing.T) {
 	t.Parallel()
-	log := &goingOn{Log: memory.New(), key: store.Key{Thread: "t"}, stream: streamID("r", 1), most: 20}
+	log := &goingOn{Log: memory.New(), key: store.Key{Thread: "t"}, stream: streamID("r", 1, "a"), most: 20}
 	defer log.Close()
 	if _, err := log.Log.Append(t.Context(), log.key, 0, []store.Entry{
 		{Stream: log.stream, Kind: store.Input, Data: []byte(`{}`)},

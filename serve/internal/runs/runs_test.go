@@ -20,7 +20,7 @@ func TestFind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log, key := memory.New(), store.Key{Thread: "t"}
 		defer log.Close()
-		attempts := rapid.IntRange(0, 40).Draw(t, "attempts")
+		attempts := rapid.IntRange(0, 120).Draw(t, "attempts")
 		last := int64(0)
 		add := func(stream string, kind store.Kind, data string) {
 			var err error
@@ -28,11 +28,13 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		agents := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b@2", "1"}), attempts, attempts).Draw(t, "agents") // of an older release, or of this one
+		stream := func(n int) string { return streamID("r", n, agents[n-1]) }
 		for n := 1; n <= attempts; n++ {
-			add(streamID("r", n), store.Input, fmt.Sprint("request ", n))
+			add(stream(n), store.Input, fmt.Sprint("request ", n))
 			add("other", store.Event, `{"type":"CUSTOM"}`)
 			if n < attempts {
-				add(streamID("r", n), store.End, "error")
+				add(stream(n), store.End, "error")
 			}
 		}
 		run, ended := rapid.Bool().Draw(t, "run"), rapid.Bool().Draw(t, "ended")
@@ -40,13 +42,13 @@ func TestFind(t *testing.T) {
 		closing := rapid.SampledFrom([]*closing{nil, &cancelled, &shutDown}).Draw(t, "closing")
 		if attempts > 0 {
 			if run {
-				add(streamID("r", attempts), store.Event, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
+				add(stream(attempts), store.Event, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
 			}
 			if ended && closing != nil {
-				add(streamID("r", attempts), store.Closing, string(closing.event(time.Now())))
+				add(stream(attempts), store.Closing, string(closing.event(time.Now())))
 			}
 			if ended {
-				add(streamID("r", attempts), store.End, end)
+				add(stream(attempts), store.End, end)
 			}
 		}
 		got, err := find(t.Context(), log, key, "r", []byte(fmt.Sprint("request ", attempts)))
@@ -54,6 +56,9 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		closed := end == "cancelled" && closing != &shutDown
+		if attempts > 0 && got.ID != stream(attempts) {
+			t.Errorf("the stream is %q, want %q", got.ID, stream(attempts))
+		}
 		if got.number != attempts || attempts > 0 && (!got.same || got.started != run || got.Ended != ended || got.cancelled != (ended && closed)) {
 			t.Errorf("%+v", got)
 		}
@@ -80,11 +85,35 @@ func TestLeaseName(t *testing.T) {
 // several releases may use a log.
 func TestStreamID(t *testing.T) {
 	t.Parallel()
-	if got := streamID("r", 1); got != "serve:454349e422f05297191ead13:1" {
-		t.Error(got)
+	for _, c := range []struct{ agent, want string }{
+		{"", "serve:454349e422f05297191ead13:1"}, {"chat", "serve:454349e422f05297191ead13:1@chat"},
+		{"a@b:2\n/é", "serve:454349e422f05297191ead13:1@a@b:2\n/é"},
+		{"\x00", "serve:454349e422f05297191ead13:1"}, {"\xff", "serve:454349e422f05297191ead13:1"},
+		{strings.Repeat("x", 991), "serve:454349e422f05297191ead13:1@" + strings.Repeat("x", 991)},
+		{strings.Repeat("x", 992), "serve:454349e422f05297191ead13:1"},
+	} {
+		got := streamID("r", 1, c.agent)
+		if got != c.want {
+			t.Errorf("the stream of %q is %q", c.agent, got)
+		}
+		want := c.agent
+		if !strings.Contains(c.want, "@") {
+			want = ""
+		}
+		if name := AgentOf(got); name != want {
+			t.Errorf("the agent of %q is %q, want %q", got, name, want)
+		}
 	}
-	if err := store.CheckID(streamID(strings.Repeat("x", 1<<20), 1<<30)); err != nil {
+	if err := store.CheckID(streamID(strings.Repeat("x", 1<<20), 1<<30, "")); err != nil {
 		t.Error(err)
+	}
+	for _, id := range []string{
+		"", "s@chat", "serve:@chat", "serve:454349e422f05297191ead13:@chat", "serve:454349e422f05297191ead13:x@chat", "serve:454349e422f05297191ead13:1@",
+		appendStreams("r") + digest("p"), appendPrefix + "454349e422f05297191ead13:1@chat", "x" + streamID("r", 1, "chat"),
+	} {
+		if name := AgentOf(id); name != "" {
+			t.Errorf("the agent of %q is %q", id, name)
+		}
 	}
 }
 

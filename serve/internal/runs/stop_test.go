@@ -20,10 +20,10 @@ func cancelAfter(t *testing.T, sent []string) (list []store.Entry) {
 	t.Helper()
 	log, key := memory.New(), store.Key{Thread: "t"}
 	defer log.Close()
-	entries := []store.Entry{{Stream: streamID("r", 1), Kind: store.Input, Data: []byte(`{}`)}}
+	entries := []store.Entry{{Stream: streamID("r", 1, "a"), Kind: store.Input, Data: []byte(`{}`)}}
 	for _, e := range sent {
 		entries = append(entries,
-			store.Entry{Stream: streamID("r", 1), Kind: store.Event, Data: []byte(e)},
+			store.Entry{Stream: streamID("r", 1, "a"), Kind: store.Event, Data: []byte(e)},
 			store.Entry{Stream: "other", Kind: store.Event, Data: []byte(e)})
 	}
 	if _, err := log.Append(t.Context(), key, 0, entries); err != nil {
@@ -36,7 +36,7 @@ func cancelAfter(t *testing.T, sent []string) (list []store.Entry) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Stream == streamID("r", 1) && e.Kind != store.Input {
+		if e.Stream == streamID("r", 1, "a") && e.Kind != store.Input {
 			list = append(list, *e)
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
@@ -20,11 +22,42 @@ import (
 const prefix = "serve:"
 
 // streamID returns the id of the stream of an attempt to run a request. Run ids can be longer
-// than stream ids, so the id has a digest.
-func streamID(runID string, attempt int) string { return streamPrefix(runID) + strconv.Itoa(attempt) }
+// than stream ids, so the id has a digest. The name of the agent follows, unless the id could
+// then not be that of a stream. Older releases did not add it.
+func streamID(runID string, attempt int, agent string) string {
+	id := streamPrefix(runID) + strconv.Itoa(attempt)
+	if named := id + "@" + agent; agent != "" && store.CheckID(named) == nil {
+		return named
+	}
+	return id
+}
 
 // streamPrefix begins the ids of all attempts.
 func streamPrefix(runID string) string { return prefix + digest(runID) + ":" }
+
+// namedStream matches the id of a stream that has the name of its agent.
+var namedStream = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^` + prefix + `[0-9a-f]{24}:[0-9]+@(.+)$`)
+})
+
+// AgentOf returns the name of the agent that answers in a stream, or "" if the id does not have
+// it: the stream is that of an older release, of a producer or of another program.
+func AgentOf(stream string) string {
+	if found := namedStream().FindStringSubmatch(stream); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// attempted returns the stream of an attempt, of any agent. It is zero if there is none.
+func attempted(ctx context.Context, log store.Log, key store.Key, runID string, attempt int) (store.Stream, error) {
+	// Those of later attempts can have the same prefix, but follow.
+	q := store.StreamQuery{Tenant: &key.Tenant, Thread: &key.Thread, Prefix: streamPrefix(runID) + strconv.Itoa(attempt)}
+	for s, err := range log.Streams(ctx, q) {
+		return s, err
+	}
+	return store.Stream{}, nil
+}
 
 // digest returns a name of fixed length for a text of any.
 func digest(text string) string {
@@ -55,11 +88,10 @@ func (a *attempt) over() bool { return a.number == 0 || a.Ended && !a.started &&
 // find returns the last attempt to run a request, and compares its request with body. The
 // numbers of attempts have no gaps.
 func find(ctx context.Context, log store.Log, key store.Key, runID string, body []byte) (attempt, error) {
-	exists := func(n int) (store.Stream, error) { return log.Stream(ctx, key, streamID(runID, n)) }
 	var last attempt
 	low, high := 0, 1 // low exists
 	for {
-		s, err := exists(high)
+		s, err := attempted(ctx, log, key, runID, high)
 		if err != nil {
 			return attempt{}, err
 		}
@@ -71,7 +103,7 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string, body 
 	}
 	for high-low > 1 {
 		middle := low + (high-low)/2
-		s, err := exists(middle)
+		s, err := attempted(ctx, log, key, runID, middle)
 		switch {
 		case err != nil:
 			return attempt{}, err
@@ -83,7 +115,6 @@ func find(ctx context.Context, log store.Log, key store.Key, runID string, body 
 		}
 	}
 	if last.number > 0 {
-		last.ID = streamID(runID, last.number)
 		if err := last.read(ctx, log, key, body); err != nil {
 			return attempt{}, err
 		}
