@@ -16,7 +16,7 @@ HELLO := $(BUILD)/release/hello
 RELEASE_BYTES ?= 30750000
 BUILD_RELEASE := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 DEMO := $(BUILD)/demo
-EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md docs/sequence.md $(wildcard schema/*.json discovery/report/*.css discovery/report/*.js)
+EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md docs/sequence.md $(wildcard schema/*.json discovery/report/*.css discovery/report/*.js internal/look/*.css internal/look/*.js serve/window/*.html serve/window/*.css serve/window/*.js serve/window/modules/*.mjs)
 SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum $(EMBEDDED)
 FUZZTIME ?= 60s
 

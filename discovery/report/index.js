@@ -1,4 +1,3 @@
-"use strict";
 // The index of a page with several runs: the filter, and the bar that names the current run.
 (() => {
   const table = document.querySelector("table.index");
@@ -6,7 +5,6 @@
   const bar = document.querySelector(".bar");
   const [index, previous, next, here, all, find, fold, status] =
     ["index", "previous", "next", "here", "all", "find", "open", "status"].map((id) => document.getElementById(id));
-  const count = new Intl.NumberFormat("en");
 
   const runs = [...table.tBodies[0].rows].map((row) => {
     const article = document.getElementById(row.querySelector("a").hash.slice(1));

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/look"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -22,7 +23,7 @@ var sectionCSS string
 var indexCSS string
 
 // style returns the page's one style sheet.
-func style() string { return sectionCSS + indexCSS }
+func style() string { return look.Style() + sectionCSS + indexCSS }
 
 //go:embed index.js
 var indexJS string
@@ -31,7 +32,7 @@ var indexJS string
 var sectionJS string
 
 // script returns the page's one script.
-func script() string { return indexJS + sectionJS }
+func script() string { return look.Script() + indexJS + sectionJS }
 
 // page is the contents of a page.
 type page struct {

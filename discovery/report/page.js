@@ -1,8 +1,5 @@
-"use strict";
 (() => {
   const chunk = 100;
-  const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/gu; // as finding.NeedsEscape
-  const count = new Intl.NumberFormat("en");
   const status = document.getElementById("status");
 
   const element = (tag, name, text) => {
@@ -12,32 +9,12 @@
     return e;
   };
 
-  // picture returns the visible replacement of an invisible character. A lone surrogate
-  // represents a byte that is not valid UTF-8.
-  const picture = (c) => {
-    const code = c.codePointAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    const hex = code.toString(16).toUpperCase();
-    if (code >= 0xdc80 && code <= 0xdcff) return "\u27e8x" + hex.slice(2) + "\u27e9";
-    return "\u27e8U+" + hex.padStart(4, "0") + "\u27e9";
-  };
-
   // visible returns a fragment with text in which every character is visible.
   const visible = (text, breaks) => {
     const all = document.createDocumentFragment();
-    let done = 0;
-    for (const match of text.matchAll(unseen)) {
-      const c = match[0];
-      if (breaks && (c === "\n" || c === "\t")) continue;
-      all.append(text.slice(done, match.index), element("b", "x", picture(c)));
-      done = match.index + c.length;
-    }
-    all.append(text.slice(done));
+    for (const [i, piece] of pieces(text, breaks).entries()) all.append(i % 2 ? element("b", "x", piece) : piece);
     return all;
   };
-
-  const plural = (n, one, many) => count.format(n) + " " + (n === 1 ? one : many);
 
   // read decodes the data of a timeline to a list of events.
   const read = (data) => {

@@ -9,6 +9,7 @@ import (
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/look"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/tracediff"
@@ -164,7 +165,7 @@ func (p *Traces) Write(ctx context.Context) error {
 }
 
 func (p *Traces) write(to io.Writer) error {
-	css, maker := sectionCSS+tracesCSS, p.tool.Name+" "+p.tool.Version
+	css, maker := look.Style()+sectionCSS+tracesCSS, p.tool.Name+" "+p.tool.Version
 	w := markup.NewWriter(to)
 	writeHead(w, "default-src 'none'; style-src 'sha256-"+markup.HTML(hash(css))+"'; base-uri 'none'; form-action 'none'", maker, p.title(), markup.HTML(css))
 	w.Put(`<body>

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/envelope/trace"
+	"github.com/p20export/p20export/internal/look"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project/tracediff"
 )
@@ -46,7 +47,7 @@ func TestTraces(t *testing.T) {
 	for _, want := range []string{
 		`<title>backend-tool: differs</title>`, `<summary>5 equal events</summary>`, `<code>/delta</code>`,
 		`<tr class="added"><td></td><td><p class="what"><span class="tag">added</span> <strong>STATE_SNAPSHOT</strong> event 14, line 29</p>`,
-		`<span class="none">not there</span>`, `style-src 'sha256-` + hash(sectionCSS+tracesCSS) + `'`,
+		`<span class="none">not there</span>`, `style-src 'sha256-` + hash(look.Style()+sectionCSS+tracesCSS) + `'`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %s", want)
