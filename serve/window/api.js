@@ -17,6 +17,14 @@ export const setToken = (text) => {
   else sessionStorage.removeItem("p20export-token");
 };
 
+export const hasToken = () => token !== "";
+
+// unauthorized is called with the Problem of each answer that asks for a token.
+let unauthorized = () => {};
+export const onUnauthorized = (call) => {
+  unauthorized = call;
+};
+
 // threadPath returns the path of something of a thread. Browsers remove the ids "." and "..",
 // also if they are escaped, so such threads cannot be shown.
 export const threadPath = (id, ...rest) => ["threads", id, ...rest].map(encodeURIComponent).join("/");
@@ -46,7 +54,9 @@ export const request = async (path, options = {}) => {
   } catch {
     // it is no problem document
   }
-  throw new Problem(response.status, problem.code || "", problem.detail || "The server answered with status " + response.status + ".");
+  const failure = new Problem(response.status, problem.code || "", problem.detail || "The server answered with status " + response.status + ".");
+  if (response.status === 401) unauthorized(failure);
+  throw failure;
 };
 
 // get returns the document at a path.

@@ -2,8 +2,9 @@
 // of a log.
 //
 // The pages ask the HTTP interface of package serve, as any client does, and have no rules of
-// AG-UI: messages and states are what the server restored. They use preact and htm, whose files
-// are in modules as they were published; make window compares them. There is no build step.
+// AG-UI: messages and states are what the server restored. They have the design of package look,
+// and use preact and htm, whose files are in modules as they were published; make window compares
+// them. There is no build step.
 //
 // The files have nothing of a log, so everybody who can connect may load them.
 package window
@@ -19,6 +20,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/p20export/p20export/internal/look"
 )
 
 //go:embed page.html *.js *.css modules/*.mjs
@@ -34,6 +37,11 @@ type file struct {
 	tag       string // ETag
 }
 
+func newFile(name string, text []byte) file {
+	sum := sha256.Sum256(text)
+	return file{mediaType(name), text, `"` + hex.EncodeToString(sum[:8]) + `"`}
+}
+
 // Handler returns a handler that serves the page at / and its files below /window/.
 func Handler() http.Handler {
 	all := make(map[string]file)
@@ -45,18 +53,18 @@ func Handler() http.Handler {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
-		f := file{mediaType(name), text, `"` + hex.EncodeToString(sum[:8]) + `"`}
 		if name == "page.html" {
-			all["/"] = f
+			all["/"] = newFile(name, text)
 		} else {
-			all[dir+path.Base(name)] = f
+			all[dir+path.Base(name)] = newFile(name, text)
 		}
 		return nil
 	})
 	if err != nil {
 		panic(err) // the files are in the program
 	}
+	all[dir+"base.css"] = newFile("base.css", []byte(look.Style()))
+	all[dir+"shared.js"] = newFile("shared.js", []byte(look.Module()))
 	policy := policy(string(all["/"].text))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, ok := all[r.URL.Path]

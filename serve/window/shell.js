@@ -1,0 +1,71 @@
+// What all pages of the window share: announcements, problems and links.
+import { html, useEffect } from "./html.js";
+
+// announce tells a screen reader about a change, politely.
+export const announce = (text) => {
+  document.getElementById("said").textContent = text;
+};
+
+// The words for how a run ended, and the colour of each.
+const ends = { open: ["running", "calm"], finished: ["finished", "good"], interrupted: ["asks", "warn"], cancelled: ["cancelled", "soft"], failed: ["failed", "bad"], cut: ["cut off", "bad"] };
+
+// endWord returns the word for an end, which is that of the HTTP interface or null.
+export const endWord = (end) => (end ? ends[end]?.[0] ?? end : "no run");
+
+// End shows how a run ended.
+export const End = ({ end }) => html`<span class=${"verdict end-" + (ends[end]?.[1] ?? "soft")}>${endWord(end)}</span>`;
+
+// next says what the reader can do about a problem.
+const next = (problem) => {
+  switch (problem.status) {
+    case 0:
+      return "Check that the server runs and that this machine can reach it.";
+    case 401:
+      return "Give a token that the server accepts.";
+    case 403:
+      return "The token or the address of this page has no access. Whoever runs the server can change that.";
+    case 404:
+      return "It may have been deleted, or be in the log of another tenant.";
+    case 429:
+    case 503:
+      return "The server is busy. Try again in a moment.";
+  }
+  return problem.status >= 500 ? "The log of the server says more." : "";
+};
+
+// Failure shows a problem, what to do next, and a button that tries again.
+export const Failure = ({ problem, retry }) => html`<div class="note failure" role="alert">
+<p><strong>${problem.message}</strong> ${next(problem)}</p>
+${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+</div>`;
+
+// address returns the address of a thread at a position, or of the list, relative to the page.
+export const address = ({ thread, at, find }) => {
+  const query = new URLSearchParams();
+  if (thread) query.set("thread", thread);
+  if (thread && at) query.set("at", at);
+  if (!thread && find) query.set("find", find);
+  return query.size ? "?" + query : location.pathname;
+};
+
+// Link is a link to a place of the window, which opens without loading the page again. A click
+// with a key that opens a new tab or window is the browser's.
+export const Link = ({ to, go, children, ...rest }) => html`<a ...${rest} href=${address(to)} onClick=${(e) => {
+  if (e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
+  e.preventDefault();
+  go(to);
+}}>${children}</a>`;
+
+// useKeys calls the handler of a key that is pressed outside of fields and dialogs:
+// { key: (event) => … }. Keys with Ctrl, Alt or Meta are not for it.
+export const useKeys = (handlers) => useEffect(() => {
+  const pressed = (e) => {
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, dialog")) return;
+    const handler = Object.hasOwn(handlers, e.key) && handlers[e.key];
+    if (!handler) return;
+    e.preventDefault();
+    handler(e);
+  };
+  document.addEventListener("keydown", pressed);
+  return () => document.removeEventListener("keydown", pressed);
+});
