@@ -26,6 +26,7 @@ NPM := npm ci --silent --ignore-scripts --no-audit --no-fund
 CLIENT := $(CACHED) client envelope/judge/package.json envelope/judge/package-lock.json -- $(NPM)
 REDOCLY := $(CACHED) redocly docs/redocly/package.json docs/redocly/package-lock.json -- $(NPM)
 AXE := $(CACHED) axe discovery/report/axe/package.json discovery/report/axe/package-lock.json -- $(NPM)
+WINDOW := $(CACHED) window serve/window/modules/package.json serve/window/modules/package-lock.json -- $(NPM)
 DURABLE := $(CACHED) streams $(addprefix serve/testdata/streams/,package.json package-lock.json conformance.test.js) -- $(NPM)
 CHAT := $(CACHED) chat $(addprefix examples/resumable-chat/,package.json package-lock.json agent.js chat.js chat.css index.html) -- sh -c '$(NPM) && npm run --silent build'
 TS := clients/typescript
@@ -134,6 +135,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(CLIENT) >/dev/null
 	@$(REDOCLY) >/dev/null
 	@$(AXE) >/dev/null
+	@$(WINDOW) >/dev/null
 	@$(CHAT) >/dev/null
 	@$(COPILOTKIT) >/dev/null
 	@$(DURABLE) >/dev/null
@@ -195,6 +197,12 @@ python-commands: ## generate the functions and rows of the Python package from t
 openapi: ## check the description of the HTTP interface of serve with Redocly's linter
 	@redocly=$$($(REDOCLY)); export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true; \
 	out=$$($$redocly/node_modules/.bin/redocly lint --extends recommended-strict docs/serve.openapi.json 2>&1) || { echo "$$out"; exit 1; }
+
+.PHONY: window
+window: ## compare the modules that the window embeds with those that npm installs from the lock file, byte for byte
+	@made=$$($(WINDOW))/node_modules; \
+	for pair in preact/dist/preact.mjs:preact.mjs preact/hooks/dist/hooks.mjs:hooks.mjs htm/dist/htm.mjs:htm.mjs preact/LICENSE:preact.LICENSE htm/LICENSE:htm.LICENSE; do \
+	cmp "$$made/$${pair%%:*}" "serve/window/modules/$${pair#*:}"; done
 
 # go test, as every lane calls it: make check passes GOTESTFLAGS=-json to count tests, and -trimpath
 # lets clones share what is compiled.

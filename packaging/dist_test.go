@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,7 +186,26 @@ func TestArchives(t *testing.T) {
 		for _, m := range info.Deps {
 			contains(t, notices, m.Path+" "+m.Version+" (")
 		}
+		for _, m := range windowModules(t) {
+			contains(t, notices, m+" (")
+		}
 	}
+}
+
+// windowModules returns the modules of npm that the window has, with their versions.
+func windowModules(t *testing.T) []string {
+	t.Helper()
+	var list struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal(testkit.Read(t, "../serve/window/modules/package.json"), &list); err != nil || len(list.Dependencies) == 0 {
+		t.Fatalf("%d modules, %v", len(list.Dependencies), err)
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(list.Dependencies)) {
+		all = append(all, name+" "+list.Dependencies[name])
+	}
+	return all
 }
 
 // linuxArchitectures are the names that Debian and Fedora have for those of Go.
@@ -288,6 +308,7 @@ func TestBills(t *testing.T) {
 		for _, m := range info.Deps {
 			want = append(want, m.Path+" "+m.Version)
 		}
+		want = append(want, windowModules(t)...)
 		for _, c := range bill.Components {
 			if got = append(got, c.Name+" "+c.Version); len(c.Licenses) == 0 {
 				t.Errorf("%s: %s has no licence", system, c.Name)

@@ -13,13 +13,12 @@ const patience = 20000; // milliseconds until a request is given up
 // newRow returns a thread of the server's answer with what the list sorts, shows and searches.
 const newRow = (thread) => {
   const run = thread.latest ?? {};
-  const started = Date.parse(run.started_at ?? thread.created_at);
-  const ended = Date.parse(run.last_at ?? "");
-  const time = localTime(new Date(started));
+  const started = Date.parse(run.started_at ?? ""), ended = Date.parse(run.last_at ?? "");
+  const time = Number.isNaN(started) ? "" : localTime(new Date(started));
   return {
     ...thread, started, time,
     end: run.end ?? null, agent: run.agent ?? "",
-    micros: run.started_at && run.last_at ? (ended - started) * 1000 : -1,
+    micros: (ended - started) * 1000,
     // Times of the server have six fraction digits or none.
     changed: thread.updated_at.length === 20 ? thread.updated_at.slice(0, 19) + ".000000Z" : thread.updated_at,
     text: [thread.thread_id, run.run_id ?? "", run.agent ?? "", endWord(run.end), time].join("\n").toLowerCase(),

@@ -1,7 +1,7 @@
 // What people type to find threads: words, and end:, agent:, after: and before: with a value.
 import { endWord } from "./shell.js";
 
-// day returns the beginning of a day, or of a time such as 2026-11-01T12:30, in the zone of the
+// time returns the beginning of a day, or of a time such as 2026-11-01T12:30, in the zone of the
 // browser, in milliseconds; NaN if it is no time.
 const time = (text) => {
   const parts = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d))?$/.exec(text);
@@ -34,13 +34,13 @@ export const parse = (text) => {
 
 // matches reports whether a row of the list is found, without regard to its end.
 export const matches = (search, row) =>
-  search.words.every((word) => row.text.includes(word)) && (!search.agent || row.agent.toLowerCase() === search.agent) && !(row.started < search.after) && !(row.started >= search.before);
+  search.words.every((word) => row.text.includes(word)) && (!search.agent || row.agent.toLowerCase() === search.agent) && (Number.isNaN(search.after) || row.started >= search.after) && (Number.isNaN(search.before) || row.started < search.before);
 
 // matchesEnd reports whether a row has the end that is searched for.
-export const matchesEnd = (search, row) => !search.end || endWord(row.end) === search.end || row.end === search.end;
+export const matchesEnd = (search, row) => !search.end || endWord(row.end) === search.end;
 
 // withEnd returns a search with another end, or without one.
 export const withEnd = (text, end) => {
   const rest = text.replaceAll(/(?:^|\s)end:(?:"[^"]*"?|\S+)/gi, "").trim();
-  return end ? (rest + " end:" + (/\s/.test(end) ? '"' + end + '"' : end)).trim() : rest;
+  return end ? (rest + " end:" + end).trim() : rest;
 };

@@ -6,14 +6,14 @@ export const announce = (text) => {
   document.getElementById("said").textContent = text;
 };
 
-// The words for how a run ended, and the colour of each.
-const ends = { open: ["running", "calm"], finished: ["finished", "good"], interrupted: ["asks", "warn"], cancelled: ["cancelled", "soft"], failed: ["failed", "bad"], cut: ["cut off", "bad"] };
+// The colours of the ends of runs.
+const colours = { open: "calm", finished: "good", interrupted: "warn", failed: "bad", cut: "bad" };
 
-// endWord returns the word for an end, which is that of the HTTP interface or null.
-export const endWord = (end) => (end ? ends[end]?.[0] ?? end : "no run");
+// endWord returns the word for how a run ended, which is null without a run.
+export const endWord = (end) => end ?? "none";
 
 // End shows how a run ended.
-export const End = ({ end }) => html`<span class=${"verdict end-" + (ends[end]?.[1] ?? "soft")}>${endWord(end)}</span>`;
+export const End = ({ end }) => html`<span class=${"verdict end-" + (Object.hasOwn(colours, end) ? colours[end] : "none")}>${endWord(end)}</span>`;
 
 // next says what the reader can do about a problem.
 const next = (problem) => {

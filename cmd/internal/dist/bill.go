@@ -48,8 +48,17 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// bill returns the modules of the program for a target, from its build information, as
-// CycloneDX 1.6 (ECMA-424).
+// licencesOf returns licences by their SPDX identifiers.
+func licencesOf(ids []string) []licenceChoice {
+	list := make([]licenceChoice, len(ids))
+	for i, id := range ids {
+		list[i].License.ID = id
+	}
+	return list
+}
+
+// bill returns the modules of the program for a target, from its build information, and those of
+// npm that it has as files, as CycloneDX 1.6 (ECMA-424).
 func (r *release) bill(t target) ([]byte, error) {
 	var all []component
 	depends := map[string]any{}
@@ -64,17 +73,16 @@ func (r *release) bill(t target) ([]byte, error) {
 			c.Ref = purl(module{path: m.path, version: "v" + r.version})
 			c.PURL = c.Ref
 			c.Hashes = []hash{{"SHA-256", hexOf(r.programs[t].data)}}
-			c.Licences = make([]licenceChoice, 1)
-			c.Licences[0].License.ID = "Apache-2.0"
+			c.Licences = licencesOf([]string{"Apache-2.0"})
 		} else {
-			ids := r.licences[m]
-			c.Licences = make([]licenceChoice, len(ids))
-			for i, id := range ids {
-				c.Licences[i].License.ID = id
-			}
+			c.Licences = licencesOf(r.licences[m])
 			others = append(others, c.Ref)
 		}
 		all = append(all, c)
+	}
+	for _, m := range r.embedded {
+		all = append(all, component{Type: "library", Ref: m.purl(), Name: m.name, Version: m.version, Scope: "required", Licences: licencesOf(m.ids), PURL: m.purl()})
+		others = append(others, m.purl())
 	}
 	depends["ref"], depends["dependsOn"] = all[0].Ref, others
 	serial := sha256.Sum256([]byte(t.String() + hexOf(r.programs[t].data)))

@@ -124,6 +124,7 @@ type release struct {
 	modules  map[target][]module
 	linked   []module
 	licences map[module][]string // the SPDX identifiers of the linked modules
+	embedded []embedded
 }
 
 func run(ctx context.Context, out, only string, vectors, fresh bool, signers []sign.Signer) (err error) {

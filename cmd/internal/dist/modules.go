@@ -157,7 +157,7 @@ func (r *release) collectNotices() error {
 		return err
 	}
 	var text bytes.Buffer
-	text.WriteString("p20export contains the Go standard library and the modules below, under these licences.\n")
+	text.WriteString("p20export contains the Go standard library, the modules of Go below, and files of the modules of npm after them, under these licences.\n")
 	for _, m := range r.linked {
 		files, ids, err := r.readLegal(m)
 		if err != nil {
@@ -168,13 +168,25 @@ func (r *release) collectNotices() error {
 		if m.path == stdlib {
 			name = "the Go standard library " + m.version
 		}
-		fmt.Fprintf(&text, "\n%s\n%s (%s)\n", strings.Repeat("=", 80), name, strings.Join(ids, ", "))
-		for _, f := range files {
-			fmt.Fprintf(&text, "\n%s\n%s\n%s\n", f.name, strings.Repeat("-", len(f.name)), bytes.TrimSpace(bytes.ReplaceAll(f.data, []byte("\r\n"), []byte("\n"))))
-		}
+		writeNotice(&text, name, ids, files)
+	}
+	var err error
+	if r.embedded, err = readEmbedded(windowModules); err != nil {
+		return err
+	}
+	for _, m := range r.embedded {
+		writeNotice(&text, m.name+" "+m.version, m.ids, []file{m.licence})
 	}
 	r.notices = file{name: "THIRD-PARTY-NOTICES.txt", data: text.Bytes(), mode: 0o644}
 	return nil
+}
+
+// writeNotice writes the licences of a module, and what belongs to them.
+func writeNotice(text *bytes.Buffer, name string, ids []string, files []file) {
+	fmt.Fprintf(text, "\n%s\n%s (%s)\n", strings.Repeat("=", 80), name, strings.Join(ids, ", "))
+	for _, f := range files {
+		fmt.Fprintf(text, "\n%s\n%s\n%s\n", f.name, strings.Repeat("-", len(f.name)), bytes.TrimSpace(bytes.ReplaceAll(f.data, []byte("\r\n"), []byte("\n"))))
+	}
 }
 
 // An in-toto subject or resource descriptor.
