@@ -47,7 +47,7 @@ func (r *Reducer) activitySnapshot(e *envelope.Event) {
 		r.conversation.separate(n)
 		r.conversation.replace(n, m)
 	}
-	r.fold(e, n.Message, nil)
+	r.fold(e, n, nil)
 }
 
 // newActivity returns a new activity.
@@ -91,8 +91,10 @@ func (m *Message) setType(kind string) (added int) {
 	return added
 }
 
-// separate gives a node a message of its own if the message is repeated.
+// separate prepares the message of a node for changes, and gives the node a message of its
+// own if the message is repeated.
 func (c *Conversation) separate(n *node) {
+	c.own(n)
 	if n.extra != nil && n.repeats > 0 {
 		n.repeats--
 		v, o := read(n.append(nil))
@@ -122,7 +124,7 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 		r.warn(e, finding.MessageUnknown, "message %s has the role %s, so %s is ignored", finding.Quote(id), finding.Quote(n.role), e.Type)
 		return
 	}
-	r.fold(e, n.Message, nil) // even if the patch does not apply
+	r.fold(e, n, nil) // even if the patch does not apply
 	ops, _ := e.Get("patch")
 	most := len(ops.Raw) + len(kind)
 	if !r.reserve(e, most) {
@@ -145,6 +147,7 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 func (r *Reducer) document(m *Message) (*content, error) {
 	switch v := m.open().get(contentKey).(type) {
 	case *content:
+		v.Budget = &r.patches
 		return v, nil
 	case rawJSON:
 		doc := &content{jsonpatch.Document{Budget: &r.patches}}

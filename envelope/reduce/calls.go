@@ -60,7 +60,7 @@ func (x *callIndex) remove(n *node) {
 	}
 }
 
-// open returns the tool call for changes.
+// open returns the tool call for changes. The Conversation must own the node.
 func (c callRef) open() *record {
 	c.node.openCalls()
 	object := &c.node.calls[c.index].record
@@ -84,7 +84,7 @@ func (r *Reducer) callStart(e *envelope.Event) {
 	r.start(e, id)
 	if c, ok := r.conversation.calls.first(id); ok {
 		r.renameCall(e, c, name)
-		r.fold(e, c.node.Message, &c)
+		r.fold(e, c.node, &c)
 		return
 	}
 	n := r.callParent(e, id)
@@ -92,6 +92,7 @@ func (r *Reducer) callStart(e *envelope.Event) {
 	if n == nil || !r.reserve(e, size) {
 		return
 	}
+	r.conversation.own(n)
 	n.openCalls()
 	n.bytes += size
 	function := new(record)
@@ -104,7 +105,7 @@ func (r *Reducer) callStart(e *envelope.Event) {
 	n.calls = append(n.calls, c)
 	at := callRef{n, len(n.calls) - 1}
 	r.conversation.calls.add(id, at)
-	r.fold(e, n.Message, &at)
+	r.fold(e, n, &at)
 }
 
 // callParent returns the message for a new tool call.
@@ -130,6 +131,7 @@ func (r *Reducer) callParent(e *envelope.Event, id string) *node {
 
 // renameCall gives a tool call the name in a repeated TOOL_CALL_START.
 func (r *Reducer) renameCall(e *envelope.Event, c callRef, name string) {
+	r.conversation.own(c.node)
 	function, added := c.open().record(functionKey)
 	r.conversation.account(c.node.Message, added)
 	if function.is(nameKey, name) || !r.reserve(e, len(name)) {
@@ -158,6 +160,7 @@ func (r *Reducer) callContinue(e *envelope.Event) {
 		if !ok || !r.reserve(e, len(delta.Raw)) {
 			return
 		}
+		r.conversation.own(c.node)
 		function, opened := c.open().record(functionKey)
 		arguments, changed := function.text(argumentsKey)
 		before := arguments.Len()
@@ -165,7 +168,7 @@ func (r *Reducer) callContinue(e *envelope.Event) {
 		r.conversation.bytes -= len(delta.Raw)
 		r.conversation.account(c.node.Message, opened+changed+arguments.Len()-before)
 	}
-	r.fold(e, c.node.Message, &c)
+	r.fold(e, c.node, &c)
 }
 
 // callResult handles TOOL_CALL_RESULT. The result follows the message with the tool
@@ -210,5 +213,5 @@ func (r *Reducer) callResult(e *envelope.Event) {
 	} else {
 		n = r.conversation.push(m)
 	}
-	r.fold(e, n.Message, nil)
+	r.fold(e, n, nil)
 }

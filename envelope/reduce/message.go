@@ -43,7 +43,10 @@ type Message struct {
 	object *record
 	bytes  int // its size, with overhead
 	run    int // one more than Run, or 0 if it is not in a conversation yet
-	*extra     // nil if it would be empty
+	// shared means that a View or another Reducer has the message too, so it must not change.
+	// See Conversation.own.
+	shared bool
+	*extra // nil if it would be empty
 }
 
 // extra has what only some messages have.
@@ -79,7 +82,16 @@ func (m *Message) Text() (text string, ok bool) {
 	if m.object == nil {
 		return m.text.String(), true
 	}
-	return m.open().string(contentKey)
+	return m.readable().open().string(contentKey)
+}
+
+// readable returns the message or, if it is shared, a copy whose members can be read: that may
+// need changes.
+func (m *Message) readable() *Message {
+	if m.shared {
+		return m.copy()
+	}
+	return m
 }
 
 // call is one tool call of an assistant message.
@@ -221,6 +233,7 @@ type said struct {
 // said returns what the message says. It reports false if the content is longer than a
 // limit, without copying it.
 func (m *Message) said(limit int) (s said, ok bool) {
+	m = m.readable()
 	o := m.open()
 	s.role = m.role
 	switch v := o.get(contentKey).(type) {

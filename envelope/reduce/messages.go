@@ -38,7 +38,7 @@ func (r *Reducer) begin(e *envelope.Event, id string, m *Message) {
 	} else if r.isActivity(e, n) {
 		return
 	}
-	r.fold(e, n.Message, nil)
+	r.fold(e, n, nil)
 }
 
 // setTag sets the subagent of a new message.
@@ -79,11 +79,12 @@ func (r *Reducer) proceed(e *envelope.Event, id string) {
 	switch e.Type {
 	case eventnames.TextMessageContent, eventnames.ReasoningMessageContent:
 		delta, ok := r.delta(e)
+		r.conversation.own(n)
 		if !ok || !r.fits(e, r.conversation.Append(n.Message, delta)) {
 			return
 		}
 	}
-	r.fold(e, n.Message, nil)
+	r.fold(e, n, nil)
 }
 
 // unknown warns that an event names a message or tool call that does not exist, unless
@@ -113,6 +114,7 @@ func (r *Reducer) encryptedValue(e *envelope.Event) {
 			r.unknown(e, "tool call", id)
 			return
 		}
+		r.conversation.own(c.node)
 		m, object = c.node.Message, c.open()
 	case subtype.Is("message"):
 		n := r.conversation.find(id)
@@ -123,6 +125,7 @@ func (r *Reducer) encryptedValue(e *envelope.Event) {
 		if r.isActivity(e, n) {
 			return
 		}
+		r.conversation.own(n)
 		m, object = n.Message, n.open()
 	default:
 		r.warn(e, finding.EventAltered, "the subtype of %s is not one that AG-UI defines; the event is ignored", e.Type)
@@ -152,9 +155,9 @@ func (r *Reducer) set(e *envelope.Event, m *Message, object *record, key string,
 	return true
 }
 
-// fold folds the metadata of an event into that of a message or, if c is not nil, of one
-// of its tool calls. Values of keys that exist are replaced.
-func (r *Reducer) fold(e *envelope.Event, m *Message, c *callRef) {
+// fold folds the metadata of an event into that of the message of a node or, if c is not nil,
+// of one of its tool calls. Values of keys that exist are replaced.
+func (r *Reducer) fold(e *envelope.Event, n *node, c *callRef) {
 	v, _ := e.Get(metadataKey)
 	switch v.Kind {
 	case 0, envelope.NullValue:
@@ -169,11 +172,12 @@ func (r *Reducer) fold(e *envelope.Event, m *Message, c *callRef) {
 	if !r.reserve(e, most) {
 		return
 	}
+	r.conversation.own(n)
 	var object *record
 	if c != nil {
 		object = c.open()
 	} else {
-		object = m.open()
+		object = n.open()
 	}
 	metadata, added := object.record(metadataKey)
 	for member := range incoming.All {
@@ -181,5 +185,5 @@ func (r *Reducer) fold(e *envelope.Event, m *Message, c *callRef) {
 		added += metadata.set(name, compact(member.Value.Raw))
 	}
 	r.conversation.bytes -= most
-	r.conversation.account(m, added)
+	r.conversation.account(n.Message, added)
 }

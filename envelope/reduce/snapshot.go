@@ -3,6 +3,7 @@ package reduce
 import (
 	"errors"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
@@ -247,6 +248,8 @@ type removed struct {
 	seed maphash.Seed
 	ids  map[uint64]struct{} // their hashes
 	all  bool                // there are more than maxRemoved
+	// shared means that another Reducer has ids too, so it must not change.
+	shared bool
 }
 
 // maxRemoved is how many ids are remembered. Past it, every id counts as that of a removed
@@ -256,6 +259,9 @@ const maxRemoved = 1 << 16
 func (r *removed) add(id string) {
 	if r.ids == nil {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]struct{})
+	}
+	if r.shared {
+		r.ids, r.shared = maps.Clone(r.ids), false
 	}
 	if r.all = r.all || len(r.ids) == maxRemoved; !r.all {
 		r.ids[maphash.String(r.seed, id)] = struct{}{}

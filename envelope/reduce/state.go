@@ -41,6 +41,8 @@ type state struct {
 	raw   rawJSON             // used while document is nil; nil stands for an empty object
 	doc   *jsonpatch.Document // nil before the first patch
 	known bool
+	// shared means that a View or another Reducer has doc too, so it must not change.
+	shared bool
 }
 
 // HasState reports whether a STATE_SNAPSHOT, a request or an input set the state. Otherwise it is
@@ -50,7 +52,12 @@ func (r *Reducer) HasState() bool { return r.state.known }
 // AppendState appends the state to dst. It appends nothing if a patch in the dialect
 // Client left no value.
 func (r *Reducer) AppendState(dst []byte) []byte {
-	switch s := &r.state; {
+	return r.state.append(dst)
+}
+
+// append appends the JSON text of the state.
+func (s *state) append(dst []byte) []byte {
+	switch {
 	case s.doc != nil:
 		return s.doc.Append(dst)
 	case s.raw == nil:
@@ -84,7 +91,11 @@ func (r *Reducer) stateDelta(e *envelope.Event) {
 			r.patchFailed(e, err)
 			return
 		}
-		s.raw, s.doc = nil, doc
+		s.raw, s.doc, s.shared = nil, doc, false
+	}
+	if s.shared {
+		s.doc, s.shared = s.doc.Clone(), false
+		s.doc.Budget = &r.patches
 	}
 	if err := r.patch(e, s.doc, "/delta", ops); err != nil {
 		r.patchFailed(e, err)
