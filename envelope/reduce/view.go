@@ -60,10 +60,12 @@ func (v *View) State() (value jsonvalue.Value, ok bool) {
 
 // SharesState reports whether two views have the same state because no event between them has
 // changed it. If it returns false, the states may still be equal.
-func (v *View) SharesState(o *View) bool {
-	a, b := &v.state, &o.state
-	if a.doc != nil || b.doc != nil {
-		return a.doc == b.doc
+func (v *View) SharesState(o *View) bool { return v.state.is(&o.state) }
+
+// is reports whether two states have the same memory.
+func (s *state) is(o *state) bool {
+	if s.doc != nil || o.doc != nil {
+		return s.doc == o.doc
 	}
-	return len(a.raw) == len(b.raw) && (len(a.raw) == 0 || &a.raw[0] == &b.raw[0])
+	return len(s.raw) == len(o.raw) && (len(s.raw) == 0 || &s.raw[0] == &o.raw[0])
 }

@@ -45,7 +45,7 @@ func (l *Live) Entry(e *store.Entry) []finding.Finding {
 	}
 	l.position = e.Position
 	l.replay.findings = findings{}
-	l.replay.apply(l.replay.last, e)
+	_ = l.replay.apply(l.replay.last, e) // there is no error
 	return l.replay.findings.list()
 }
 

@@ -39,8 +39,9 @@ func (t *Thread) plan(path []*lineage.Node, position int64) (plan []segment) {
 	return plan
 }
 
-// read reads segments, and calls visit for the entries of their runs.
-func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.Node, *store.Entry)) error {
+// read reads segments, and calls visit for the entries of their runs. It ends with the error of
+// visit.
+func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.Node, *store.Entry) error) error {
 	for i := 0; i < len(plan); {
 		first, at := i, plan[i].from-1
 		for e, err := range t.log.Read(ctx, t.Key, plan[i].from-1) {
@@ -50,7 +51,9 @@ func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.N
 			s := plan[i]
 			at = e.Position
 			if e.Position >= s.from && (s.start == 0 || e.Run == s.start) {
-				visit(s.run, e)
+				if err := visit(s.run, e); err != nil {
+					return err
+				}
 			}
 			if e.Position < s.to {
 				continue

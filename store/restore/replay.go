@@ -56,26 +56,41 @@ func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, co
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 && t.options.Input != Full && (compare || joined != nil) {
-		if err := p.keep(ctx, path, from, position, request); err != nil {
+	if from > 0 {
+		if err := p.begin(ctx, path, from, position, request, compare); err != nil {
 			return nil, err
 		}
 	}
-	if from > 0 && compare {
-		parent := path[from-1]
-		before, err := t.restore(ctx, parent, min(position, t.runs[path[from].Index].Start-1), false)
+	p.used = path[from:]
+	p.addRuns()
+	return p, t.read(ctx, t.plan(p.used, position), p.apply)
+}
+
+// begin prepares for the request of a run of a path, which is not the first one: that request
+// has the whole conversation.
+func (p *replay) begin(ctx context.Context, path []*lineage.Node, from int, position int64, request []byte, compare bool) error {
+	if p.options.Input != Full && (compare || p.join != nil) {
+		if err := p.keep(ctx, path, from, position, request); err != nil {
+			return err
+		}
+	}
+	if compare {
+		before, err := p.restore(ctx, path[from-1], min(position, p.runs[path[from].Index].Start-1), false)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.history = before.Messages
 	}
-	p.used = path[from:]
+	return nil
+}
+
+// addRuns adds the findings about the runs that are used.
+func (p *replay) addRuns() {
 	for _, n := range p.used {
 		for _, f := range n.Findings() {
 			p.findings.add(0, f)
 		}
 	}
-	return p, t.read(ctx, t.plan(p.used, position), p.apply)
 }
 
 // keep merges the request of a run with what earlier runs of its path have and clients omit.
@@ -133,12 +148,12 @@ func isObject(text []byte) bool {
 	return err == nil && v.Kind == strictjson.ObjectStart
 }
 
-// apply applies an entry of a run.
-func (p *replay) apply(n *lineage.Node, e *store.Entry) {
+// apply applies an entry of a run. The error is always nil, as Thread.read needs it.
+func (p *replay) apply(n *lineage.Node, e *store.Entry) error {
 	p.entries++
 	if e.Kind == store.Input {
 		p.request(n, e)
-		return
+		return nil
 	}
 	ev, err := p.reader.Read(e.Data)
 	if err != nil {
@@ -148,7 +163,7 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 		if n == p.last && p.join != nil {
 			p.join.Skip()
 		}
-		return
+		return nil
 	}
 	if ev.Type == eventnames.RunStarted && p.startsExchange(n) {
 		p.reducer.Exchange()
@@ -167,6 +182,7 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 	for _, f := range p.reducer.Event(ev) {
 		p.findings.add(e.Position, f)
 	}
+	return nil
 }
 
 // startsExchange reports whether a run has no request and continues no run of its stream, so
@@ -250,12 +266,18 @@ func eachMessage(messages []byte, visit func(id, role string, content [sha256.Si
 
 // result returns what was restored.
 func (p *replay) result(position int64) *Result {
+	r := p.about(p.last, position)
+	r.Messages = p.reducer.AppendMessages(nil)
+	r.State, r.StateKnown = p.reducer.AppendState(nil), p.reducer.HasState()
+	r.Findings = p.findings.list()
+	return r
+}
+
+// about returns what was restored for a run, without messages, the state and findings.
+func (p *replay) about(n *lineage.Node, position int64) *Result {
 	r := &Result{
-		Key: p.Key, Run: p.last, Position: position,
-		Messages: p.reducer.AppendMessages(nil),
-		State:    p.reducer.AppendState(nil), StateKnown: p.reducer.HasState(),
-		Interrupts: []byte("[]"),
-		Input:      p.input, Used: p.used, Entries: p.entries,
+		Key: p.Key, Run: n, Position: position, Interrupts: []byte("[]"),
+		Input: p.input, Used: p.used, Entries: p.entries,
 	}
 	if p.started {
 		r.PendingToolCalls = p.reducer.PendingToolCalls()
@@ -263,6 +285,5 @@ func (p *replay) result(position int64) *Result {
 	if p.finished {
 		r.Interrupts = p.reducer.AppendInterrupts(nil)
 	}
-	r.Findings = p.findings.list()
 	return r
 }

@@ -113,6 +113,9 @@ func (d *Document) Value() jsonvalue.Value {
 // Size returns the length of the document's text, without white space.
 func (d *Document) Size() int { return sizeOf(d.root) }
 
+// Memory returns about how many bytes of memory the document takes.
+func (d *Document) Memory() int { return d.Size() + valueBytes*count(d.root) }
+
 // Append appends the document's text to dst, without white space. It appends nothing if
 // the document is missing.
 func (d *Document) Append(dst []byte) []byte {

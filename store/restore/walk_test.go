@@ -1,0 +1,214 @@
+package restore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/envelope/lineage"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
+	"github.com/p20export/p20export/store/restore"
+)
+
+// plain is a result as text. Runs are named by their indexes.
+type plain struct {
+	Run                         int
+	Position, Entries           int64
+	Messages, State, Interrupts string
+	StateKnown                  bool
+	Pending                     []string
+	Input                       string
+	Used                        []int
+	Findings                    string
+}
+
+func plainOf(r *restore.Result) plain {
+	index := func(n *lineage.Node) int {
+		if n == nil {
+			return -1
+		}
+		return n.Index
+	}
+	p := plain{
+		index(r.Run), r.Position, r.Entries, string(r.Messages), string(r.State), string(r.Interrupts), r.StateKnown, r.PendingToolCalls,
+		fmt.Sprintf("%v %s", r.Input == nil, r.Input), nil, fmt.Sprintf("%+v", r.Findings),
+	}
+	for _, n := range r.Used {
+		p.Used = append(p.Used, index(n))
+	}
+	return p
+}
+
+// walkTo moves a Walker, and compares the moment with Thread.At.
+func walkTo(t fataler, w *restore.Walker, log store.Log, o restore.Options, position int64) *restore.Moment {
+	t.Helper()
+	m, err := w.Moment(context.Background(), position)
+	if err != nil {
+		t.Fatalf("position %d: %v", position, err)
+	}
+	th := reopen(t, log, o)
+	want, err := th.At(context.Background(), position)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plainOf(want), plainOf(m.Result())); diff != "" {
+		t.Fatalf("position %d: At -, walked +\n%s", position, diff)
+	}
+	if m.Last != th.Last {
+		t.Fatalf("the last position is %d, want %d", m.Last, th.Last)
+	}
+	return m
+}
+
+// checkBefore compares what there was before a moment with Thread.At of the entry before in the
+// branch.
+func checkBefore(t fataler, log store.Log, o restore.Options, m *restore.Moment) {
+	t.Helper()
+	want, at := "[]{}", int64(0)
+	n := m.Run()
+	th := reopen(t, log, o)
+	for e, err := range log.Read(context.Background(), key, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Position >= m.Position() {
+			break
+		}
+		// The last entry at which the conversation of the branch was.
+		r, err := th.At(context.Background(), e.Position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isOf := func(n *lineage.Node) bool {
+			return e.Run != 0 && e.Run == n.Position || e.Kind == store.Input && r.Run != nil && r.Run.Index == n.Index
+		}
+		if n != nil && (isOf(n) || n.Parent != nil && isOf(n.Parent) && (at < n.Position || at == 0)) {
+			want, at = string(r.Messages)+string(r.State), e.Position
+		}
+	}
+	if n != nil && at != 0 {
+		if got := string(m.Before.AppendState(m.Before.AppendMessages(nil))); got != want {
+			t.Fatalf("before position %d: as of position %d -, walked +\n%s", m.Position(), at, cmp.Diff(want, got))
+		}
+	}
+}
+
+// TestWalk moves a Walker at random over generated threads that grow, and compares each moment
+// with Thread.At.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := generate(shape{
+			runs:   rapid.IntRange(1, 12).Draw(t, "runs"),
+			inputs: rapid.SampledFrom([]string{"none", "full", "mixed"}).Draw(t, "inputs"),
+			open:   rapid.IntRange(1, 3).Draw(t, "open"),
+			broken: rapid.Bool().Draw(t, "broken"),
+		}, rapid.Uint64().Draw(t, "seed"))
+		o := restore.Options{Input: restore.Input(rapid.SampledFrom(restore.Inputs()).Draw(t, "input"))}
+		walkAtRandom(t, g.entries, o, rapid.Uint64().Draw(t, "walk"))
+	})
+}
+
+func walkAtRandom(t fataler, entries []store.Entry, o restore.Options, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	log := memory.New()
+	limit := []int64{0, 1 << 14, 1 << 17, 1 << 30}[random.IntN(4)]
+	w := restore.NewWalker(log, key, o, limit)
+	last, at := int64(0), int64(0)
+	for range 40 {
+		if n := min(random.IntN(1+len(entries)), random.IntN(1+len(entries))); last == 0 || random.IntN(4) == 0 {
+			n = max(n, int(last)+1)
+			if n > len(entries) {
+				n = len(entries)
+			}
+			if int64(n) > last {
+				if _, err := log.Append(context.Background(), key, last, entries[last:n]); err != nil {
+					t.Fatal(err)
+				}
+				last = int64(n)
+			}
+		}
+		switch random.IntN(4) {
+		case 0:
+			at = 1 + random.Int64N(last)
+		case 1:
+			at = max(1, at-1)
+		default:
+			at = min(last, at+1)
+		}
+		checkWalk(t, w, log, o, at)
+	}
+}
+
+func checkWalk(t fataler, w *restore.Walker, log store.Log, o restore.Options, at int64) {
+	t.Helper()
+	m := walkTo(t, w, log, o, at)
+	then := string(m.View.AppendMessages(nil))
+	_ = then
+}
+
+// TestWalkCaptures walks over every event of all committed captures, forwards and backwards.
+func TestWalkCaptures(t *testing.T) {
+	t.Parallel()
+	threads := captured(t)
+	events := 0
+	for _, path := range slices.Sorted(maps.Keys(threads)) {
+		log := memory.New()
+		if _, err := log.Append(t.Context(), key, 0, threads[path]); err != nil {
+			t.Fatal(err)
+		}
+		w := restore.NewWalker(log, key, restore.Options{}, 1<<30)
+		last := int64(len(threads[path]))
+		for at := int64(1); at <= last; at++ {
+			walkTo(t, w, log, restore.Options{}, at)
+			events++
+		}
+		for at := last; at > 0; at-- {
+			walkTo(t, w, log, restore.Options{}, at)
+		}
+	}
+	if events < 1000 {
+		t.Errorf("the captures have only %d entries", events)
+	}
+}
+
+// TestWalkErrors checks the errors of a thread that does not exist, is deleted, or rewound.
+func TestWalkErrors(t *testing.T) {
+	t.Parallel()
+	ctx, log := t.Context(), memory.New()
+	w := restore.NewWalker(log, key, restore.Options{}, 1<<20)
+	if _, err := w.Moment(ctx, 1); !errors.Is(err, store.ErrNoThread) {
+		t.Errorf("no thread: %v", err)
+	}
+	entries := conversation(3, restore.Auto)
+	if _, err := log.Append(ctx, key, 0, entries); err != nil {
+		t.Fatal(err)
+	}
+	for _, position := range []int64{-1, 0, int64(len(entries)) + 1} {
+		if _, err := w.Moment(ctx, position); !errors.Is(err, restore.ErrPosition) {
+			t.Errorf("position %d: %v", position, err)
+		}
+	}
+	walkTo(t, w, log, restore.Options{}, 5)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := w.Moment(cancelled, 30); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	walkTo(t, w, log, restore.Options{}, 30)
+	if _, err := log.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Moment(ctx, 5); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("deleted: %v", err)
+	}
+}
