@@ -1,12 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -25,17 +26,15 @@ func TestRoutesAreDescribed(t *testing.T) {
 	for path, operations := range description.Paths {
 		got[path] = slices.Sorted(maps.Keys(operations))
 	}
+	ids := map[string]string{"agents": "agent", "threads": "thread", "streams": "thread", "entries": "position"} // by the segment before
 	want := map[string][]string{}
 	for _, r := range (&Server{settings: Settings{AllowAppend: true}}).allRoutes() {
-		path, ids := "", []string{"{thread}", "{run}"}
-		if r.path[0] == "agents" {
-			ids[0] = "{agent}"
-		}
+		path, before := "", ""
 		for _, segment := range r.path {
 			if segment == "" {
-				segment, ids = ids[0], ids[1:]
+				segment = "{" + cmp.Or(ids[before], "run") + "}"
 			}
-			path += "/" + segment
+			path, before = path+"/"+segment, segment
 		}
 		if r.get != nil {
 			want[path] = append(want[path], "get")
@@ -44,7 +43,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 			want[path] = append(want[path], "post")
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-routes +description:\n%s", diff)
 	}
 }

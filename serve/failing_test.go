@@ -66,6 +66,13 @@ func (f *failing) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[st
 	return f.Log.Threads(ctx, q)
 }
 
+func (f *failing) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.Stream, error] {
+	if f.away.Load() {
+		return func(yield func(store.Stream, error) bool) { yield(store.Stream{}, errAway) }
+	}
+	return f.Log.Streams(ctx, q)
+}
+
 func (f *failing) Stream(ctx context.Context, key store.Key, id string) (store.Stream, error) {
 	if f.away.Load() {
 		return store.Stream{}, errAway

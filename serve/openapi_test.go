@@ -293,6 +293,23 @@ func TestOpenAPI(t *testing.T) {
 		{200, "HEAD", "/threads", ""},
 		{200, "GET", "/threads?limit=1", ""},
 		{400, "GET", "/threads?limit=0", ""},
+		{200, "GET", "/threads?order=newest&limit=1", ""},
+		{400, "GET", "/threads?order=oldest", ""},
+		{200, "GET", "/session", ""},
+		{400, "GET", "/session?x=1&x=2", ""},
+		{200, "GET", "/threads/ended/entries", ""},
+		{400, "GET", "/threads/ended/entries?after=-1", ""},
+		{404, "GET", "/threads/none/entries", ""},
+		{410, "GET", "/threads/deleted/entries", ""},
+		{200, "GET", "/threads/ended/entries/2", ""},
+		{400, "GET", "/threads/ended/entries/x", ""},
+		{404, "GET", "/threads/ended/entries/1000", ""},
+		{410, "GET", "/threads/deleted/entries/1", ""},
+		{200, "GET", "/threads/ended/export", ""},
+		{200, "HEAD", "/threads/ended/export", ""},
+		{400, "GET", "/threads/%FF/export", ""},
+		{404, "GET", "/threads/none/export", ""},
+		{410, "GET", "/threads/deleted/export", ""},
 		{200, "GET", "/threads/open/runs", ""},
 		{400, "GET", "/threads/%00/runs", ""},
 		{404, "GET", "/threads/none/runs", ""},
@@ -383,7 +400,7 @@ func TestOpenAPI(t *testing.T) {
 	guarded.post("/threads/open/events", "{}", "Authorization", "Bearer "+token).want(http.StatusMethodNotAllowed, "method_not_allowed")
 	log.away.Store(true)
 	for path, operations := range a.Paths {
-		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a").Replace(path)
+		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a", "{position}", "1").Replace(path)
 		for method := range operations {
 			method = strings.ToUpper(method)
 			body := input("open", "new")
@@ -393,7 +410,7 @@ func TestOpenAPI(t *testing.T) {
 			if path == "/threads/open/proof" {
 				path += "?at=1"
 			}
-			if path != "/agents" {
+			if path != "/agents" && path != "/session" {
 				p.refuses(503, "log_failed", method, path, body, nil)
 			}
 			p.refuses(403, "origin_not_allowed", method, path, "", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })

@@ -245,7 +245,7 @@ func refusalOf(err error) (Refusal, bool) {
 		{attach.ErrCursor, InvalidCursor}, {restore.ErrTooLarge, ThreadTooLarge}, {attach.ErrClosed, Unavailable}, {attach.ErrMemory, Overloaded}, {restore.ErrPosition, InvalidQuery},
 		{runs.ErrDifferent, RunDiffers}, {runs.ErrDraining, Unavailable}, {runs.ErrRuns, TooManyRuns}, {runs.ErrQueue, TooManyQueued},
 		{runs.ErrThreads, TooManyThreads}, {runs.ErrCancelled, RunCancelled}, {runs.ErrNoRun, UnknownRun}, {runs.ErrRunEnded, RunEnded}, {runs.ErrNoEvents, AgentFailed}, {runs.ErrProducer, OtherProducer}, {runs.ErrEvents, RunDiffers}, {errOffset, OffsetGone},
-		{errPosition, InvalidQuery}, {errRunSize, ThreadTooLarge}, {errNoRun, UnknownRun}, {errNoRunAt, UnknownRun}, {lineage.ErrFork, CannotFork},
+		{errPosition, InvalidQuery}, {errNoEntry, NotFound}, {errRunSize, ThreadTooLarge}, {errNoRun, UnknownRun}, {errNoRunAt, UnknownRun}, {lineage.ErrFork, CannotFork},
 		{proxy.ErrTimeout, AgentTimeout}, {proxy.ErrDrained, Unavailable}, {proxy.ErrBusy, TooManyRuns},
 	} {
 		if errors.Is(err, known.err) {

@@ -37,7 +37,11 @@ func (s *Server) allRoutes() []route {
 		events.post, events.refused = nil, ": this server does not let clients append events"
 	}
 	return []route{
+		{path: []string{"session"}, get: (*Server).session},
 		{path: []string{"threads"}, get: (*Server).listThreads},
+		{path: []string{"threads", "", "entries"}, get: (*Server).listEntries},
+		{path: []string{"threads", "", "entries", ""}, get: (*Server).entry},
+		{path: []string{"threads", "", "export"}, get: (*Server).export},
 		{path: []string{"threads", "", "runs"}, get: (*Server).listRuns},
 		{path: []string{"threads", "", "restore"}, get: (*Server).restore},
 		{path: []string{"threads", "", "checkpoint"}, get: (*Server).checkpoint},

@@ -33,14 +33,13 @@ type Server struct {
 	answers  atomic.Int64 // bytes of large answers that are being written
 	// streams counts the responses with events that are being sent.
 	streams counter
-	// heavy limits the requests that build a lineage or a conversation in memory, and proofs
-	// those that build a proof, which may have to read a whole thread.
-	heavy, proofs chan struct{}
-	// reports limits the requests that make a report page.
-	reports chan struct{}
+	// heavy limits the requests that build a lineage, a conversation or a list of entries in
+	// memory, proofs those that build a proof, which may have to read a whole thread, exports
+	// those that send a thread, and reports those that make a report page.
+	heavy, proofs, exports, reports chan struct{}
 }
 
-// maxHeavy is the number of lineages, conversations and proofs that are built at the same time.
+// maxHeavy is the number of answers of each of these kinds that are built at the same time.
 const maxHeavy = 8
 
 // New returns a Server.
@@ -48,7 +47,7 @@ func New(s Settings) (*Server, error) {
 	if err := s.normalize(); err != nil {
 		return nil, err
 	}
-	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy), reports: make(chan struct{}, maxReports)}
+	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy), exports: make(chan struct{}, maxHeavy), reports: make(chan struct{}, maxReports)}
 	v.routes = v.allRoutes()
 	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error

@@ -3,9 +3,11 @@ package serve
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 )
@@ -35,32 +37,117 @@ type thread struct {
 	Sealed    int64  `json:"sealed"`
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
+	// Latest is the run that began last, or null.
+	Latest *latestRun `json:"latest"`
+}
+
+// latestRun is the last run of a thread in a list.
+type latestRun struct {
+	// Position is that of RUN_STARTED.
+	Position int64        `json:"position"`
+	RunID    string       `json:"run_id"`
+	End      store.RunEnd `json:"end"`
+	// StartedAt and LastAt are the times at which the first and the last event arrived, or null.
+	StartedAt *string `json:"started_at"`
+	LastAt    *string `json:"last_at"`
+	// Agent is the name of the agent, or null if the log does not have it.
+	Agent *string `json:"agent"`
+}
+
+func newThread(t *store.Thread) thread {
+	row := thread{ThreadID: t.Thread, Entries: t.Last, Runs: t.Runs, Bytes: t.Bytes, Packed: t.Packed, Sealed: t.Sealed, CreatedAt: artifact.FormatTime(t.CreatedAt), UpdatedAt: artifact.FormatTime(t.UpdatedAt)}
+	if r := t.Latest; r != nil {
+		row.Latest = &latestRun{Position: r.Start, RunID: r.ID, End: r.End, StartedAt: known(r.StartedAt), LastAt: known(r.LastAt)}
+		if agent := runs.AgentOf(r.Stream); agent != "" {
+			row.Latest.Agent = &agent
+		}
+	}
+	return row
+}
+
+// known returns a time as text, or nil if it is not known.
+func known(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(artifact.FormatTime(t))
+}
+
+// threadCursor returns the parameter after of the page that follows a thread. In the order of
+// the newest it has the time before the id.
+func threadCursor(t *store.Thread, newest bool) *string {
+	if newest {
+		return new(strconv.FormatInt(t.UpdatedAt.UnixMicro(), 10) + "." + t.Thread)
+	}
+	return &t.Thread
+}
+
+// threadQuery returns the query of a page of threads. If a parameter is not valid, it refuses
+// the request.
+func (s *Server) threadQuery(q *request) (_ store.ThreadQuery, ok bool) {
+	list := store.ThreadQuery{Tenant: &q.tenant, Latest: true}
+	after := q.query.Get("after")
+	switch order := q.query.Get("order"); order {
+	case "", "id":
+	case "newest":
+		list.Newest = true
+		if after == "" {
+			break
+		}
+		at, id, _ := strings.Cut(after, ".")
+		micros, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || id == "" {
+			s.refuse(q, InvalidCursor, "after is not a next of a list in this order")
+			return list, false
+		}
+		list.AfterAt, after = time.UnixMicro(micros), id
+	default:
+		s.refuse(q, InvalidQuery, "order is id or newest")
+		return list, false
+	}
+	list.After = store.Key{Tenant: q.tenant, Thread: after}
+	return list, true
 }
 
 // listThreads serves GET /threads.
 func (s *Server) listThreads(q *request) {
-	limit, after := defaultThreads, q.query.Get("after")
-	if text := q.query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxThreads {
-			s.refuse(q, InvalidQuery, "limit is a number from 1 to "+strconv.Itoa(maxThreads))
-			return
-		}
-		limit = n
+	limit, ok := s.limit(q, defaultThreads, maxThreads)
+	if !ok {
+		return
+	}
+	list, ok := s.threadQuery(q)
+	if !ok {
+		return
 	}
 	page := threadList{Threads: []thread{}}
-	for t, err := range s.settings.Log.Threads(q.Context(), store.ThreadQuery{Tenant: &q.tenant, After: store.Key{Tenant: q.tenant, Thread: after}}) {
+	var last store.Thread
+	for t, err := range s.settings.Log.Threads(q.Context(), list) {
 		if err != nil {
 			s.fail(q, err)
 			return
 		}
 		if len(page.Threads) == limit {
-			page.Next = &page.Threads[limit-1].ThreadID
+			page.Next = threadCursor(&last, list.Newest)
 			break
 		}
-		page.Threads = append(page.Threads, thread{t.Thread, t.Last, t.Runs, t.Bytes, t.Packed, t.Sealed, artifact.FormatTime(t.CreatedAt), artifact.FormatTime(t.UpdatedAt)})
+		page.Threads = append(page.Threads, newThread(&t))
+		last = t
 	}
 	s.answer(q, page)
+}
+
+// limit returns the parameter limit. If it is not valid, it refuses the request.
+func (s *Server) limit(q *request, absent, most int) (n int, ok bool) {
+	text := q.query.Get("limit")
+	if text == "" {
+		return absent, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		s.refuse(q, InvalidQuery, "limit is a number from 1 to "+strconv.Itoa(most))
+		return 0, false
+	}
+	return n, true
 }
 
 // restore serves GET /threads/{thread}/restore: the conversation at the end of a run, or at
@@ -121,19 +208,27 @@ func (s *Server) buildDocument(q *request, build func() (document any, ok bool))
 // time as there are places. The place is free again before the client reads the answer. What build returns is false
 // if it has answered the request itself.
 func (s *Server) build(q *request, places chan struct{}, build func() (mediaType string, text []byte, ok bool)) {
-	select {
-	case places <- struct{}{}:
-	case <-time.After(enterTime):
-		s.refuse(q, Overloaded, "too many answers of this kind are being built: try again")
-		return
-	case <-q.Context().Done():
+	leave, ok := s.enter(q, places)
+	if !ok {
 		return
 	}
 	mediaType, text, ok := func() (string, []byte, bool) {
-		defer func() { <-places }()
+		defer leave()
 		return build()
 	}()
 	if ok {
 		s.writeText(q, http.StatusOK, mediaType, text)
 	}
+}
+
+// enter takes a place until leave is called. If none is free in time, it refuses the request.
+func (s *Server) enter(q *request, places chan struct{}) (leave func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	case <-time.After(enterTime):
+		s.refuse(q, Overloaded, "too many answers of this kind are being built: try again")
+	case <-q.Context().Done():
+	}
+	return nil, false
 }

@@ -77,7 +77,7 @@ var floors = map[string][]string{
 	"envelope/join":                          {"envelope/sequence", "envelope/reduce", "envelope", "envelope/event"},
 	"envelope/chunk":                         {"envelope"},
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},
-	"serve":                                  {"capture", "envelope/event", "serve/internal/facts", "serve/window", "serve/internal/guard", "serve/internal/runs", "store/attach", "store/seal", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
+	"serve":                                  {"store/transfer", "capture", "envelope/event", "serve/internal/facts", "serve/window", "serve/internal/guard", "serve/internal/runs", "store/attach", "store/seal", "store/restore", "store", "envelope/lineage", "capture/proxy", "artifact"},
 	"serve/internal/facts":                   {"envelope", "project/lint", "store"},
 	"store/attach":                           {"store/restore", "store", "envelope/compact", "envelope/sequence", "envelope/lineage", "envelope/reduce", "envelope", "capture"},
 	"serve/internal/runs":                    {"store/attach", "store/transfer", "store", "capture/proxy", "capture", "envelope/sequence", "envelope/event", "envelope"},

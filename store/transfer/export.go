@@ -95,6 +95,13 @@ func Export(ctx context.Context, log store.Log, key store.Key, w io.Writer, afte
 	return row
 }
 
+// WriteThread writes all of a thread to w as Export does. If it fails, what it wrote has no last
+// line. The error is that of the log, of ctx or of w.
+func WriteThread(ctx context.Context, log store.Log, key store.Key, w io.Writer) error {
+	row := newExportRow(key, "-")
+	return row.export(ctx, log, key, w, 0)
+}
+
 func newExportRow(key store.Key, file string) ExportRow {
 	return ExportRow{Tenant: key.Tenant, Thread: key.Thread, File: file, Verdict: project.Written, Findings: []finding.Finding{}}
 }
