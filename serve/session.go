@@ -3,6 +3,7 @@ package serve
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/serve/internal/guard"
 )
@@ -32,7 +33,7 @@ func (s *Server) session(q *request) {
 	tool := s.settings.Exchanges.Tool
 	agents := slices.Sorted(maps.Keys(s.settings.Agents))
 	s.answer(q, sessionOf{
-		Version: tool.Name + " " + tool.Version, Tenant: q.tenant, Agents: append([]string{}, agents...),
+		Version: strings.TrimSpace(tool.Name + " " + tool.Version), Tenant: q.tenant, Agents: append([]string{}, agents...),
 		May: permission{
 			Run: len(agents) > 0, Cancel: s.writes(), Append: s.settings.AllowAppend && guard.MayAppend(q.Context()),
 			Evidence: s.settings.Exchanges.Captures != nil,

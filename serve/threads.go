@@ -87,6 +87,9 @@ func threadCursor(t *store.Thread, newest bool) *string {
 func (s *Server) threadQuery(q *request) (_ store.ThreadQuery, ok bool) {
 	list := store.ThreadQuery{Tenant: &q.tenant, Latest: true}
 	after := q.query.Get("after")
+	if after != "" {
+		list.After = store.Key{Tenant: q.tenant, Thread: after}
+	}
 	switch order := q.query.Get("order"); order {
 	case "", "id":
 	case "newest":
@@ -100,12 +103,11 @@ func (s *Server) threadQuery(q *request) (_ store.ThreadQuery, ok bool) {
 			s.refuse(q, InvalidCursor, "after is not a next of a list in this order")
 			return list, false
 		}
-		list.AfterAt, after = time.UnixMicro(micros), id
+		list.AfterAt, list.After.Thread = time.UnixMicro(micros), id
 	default:
 		s.refuse(q, InvalidQuery, "order is id or newest")
 		return list, false
 	}
-	list.After = store.Key{Tenant: q.tenant, Thread: after}
 	return list, true
 }
 
