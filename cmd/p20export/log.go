@@ -65,18 +65,19 @@ func subcommands(cmd *cobra.Command) (names []string) {
 
 func newLogThreads() *cobra.Command {
 	var since, until timeFlag
-	var deleted bool
+	var deleted, newest bool
 	cmd := &cobra.Command{
 		Use:   "threads [THREAD...]",
 		Short: "List the threads of a log",
 		Long: `List the threads of a log with the number of their entries and runs, the size
 of the entries' data, and the time of the last append. Without THREAD, list all
-that the flags select, ordered by their ids. Times are UTC.
+that the flags select, ordered by their ids, or with --newest the one first to
+which something was appended last. Times are UTC.
 
 TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 ` + exitHelp("the threads were listed", "", "the log could not be used, or has no such thread"),
 		Example: `  p20export log threads --store sqlite:events.db
-  p20export log threads --store sqlite:events.db --since 24h --format json`,
+  p20export log threads --store sqlite:events.db --since 24h --newest`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeThreads,
 	}
@@ -85,14 +86,15 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 	cmd.Flags().Var(&since, "since", "only threads that were last appended to at `TIME` or later")
 	cmd.Flags().Var(&until, "until", "only threads that were last appended to before `TIME`")
 	cmd.Flags().BoolVar(&deleted, "deleted", false, "also list deleted threads")
+	cmd.Flags().BoolVar(&newest, "newest", false, "list the threads first that were last appended to")
 	completeTimes(cmd)
 	format := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 0 && f.allTenants:
 			return errors.New("--all-tenants lists threads; it cannot be used with THREAD")
-		case len(args) > 0 && (since.set || until.set || deleted):
-			return errors.New("--since, --until and --deleted select from all threads; they cannot be used with THREAD")
+		case len(args) > 0 && (since.set || until.set || deleted || newest):
+			return errors.New("--since, --until, --deleted and --newest are about all threads; they cannot be used with THREAD")
 		}
 		log, err := f.open(cmd.Context(), logs.Existing)
 		if err != nil {
@@ -110,7 +112,7 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 		if len(args) > 0 {
 			return p.Close(nil)
 		}
-		q := store.ThreadQuery{Tenant: f.queried(), From: since.Time, To: until.Time, Deleted: deleted}
+		q := store.ThreadQuery{Tenant: f.queried(), From: since.Time, To: until.Time, Deleted: deleted, Newest: newest}
 		listed := false
 		for t, err := range log.Threads(cmd.Context(), q) {
 			if err != nil {

@@ -2060,6 +2060,7 @@ def log_threads(
     *args: StrPath,
     all_tenants: bool = False,
     deleted: bool = False,
+    newest: bool = False,
     password_file: StrPath | None = None,
     since: str | None = None,
     store: str | None = None,
@@ -2072,6 +2073,7 @@ def log_threads(
 
     all_tenants: threads of all tenants
     deleted: also list deleted threads
+    newest: list the threads first that were last appended to
     password_file: the first line of FILE is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)
     since: only threads that were last appended to at TIME or later
     store: URL of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $P20EXPORT_STORE)
