@@ -29,7 +29,7 @@ const (
 	MethodNotAllowed Refusal = "method_not_allowed"  // the path has other methods
 	InvalidID        Refusal = "invalid_id"          // an id cannot be that of a thread or a run
 	InvalidQuery     Refusal = "invalid_query"       // a parameter has no meaning
-	InvalidCursor    Refusal = "invalid_cursor"      // the id of an event is not one of the view
+	InvalidCursor    Refusal = "invalid_cursor"      // the id of an event is not one of the view, or a place not one of the list
 	InvalidInput     Refusal = "invalid_input"       // the body is not what the path needs
 	AppendRefused    Refusal = "append_not_allowed"  // the token may not append events
 	SequenceGap      Refusal = "sequence_gap"        // the log lacks events that precede those of a batch
