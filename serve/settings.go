@@ -50,8 +50,6 @@ type Settings struct {
 	// Window serves the pages of package window at / and below /window/. They need no token,
 	// but what they ask for does.
 	Window bool
-	// Version is the name and the version of the program, which the window shows.
-	Version string
 	// Restore are the options with which conversations are restored.
 	Restore restore.Options
 	// Limits are the limits of runs.

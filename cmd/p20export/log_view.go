@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
@@ -81,8 +82,9 @@ func view(cmd *cobra.Command, f *storeFlags, at *cli.Server, thread string, open
 	log, out := monitor.OpenLog(cmd.ErrOrStderr(), at.LogFormat)
 	defer out.Close()
 	server, err := serve.New(serve.Settings{
-		Log: threads, Window: true, Logger: log, Version: build.Tool().Name + " " + build.Tool().Version,
-		Guard: serve.GuardSettings{Tenant: f.tenant, AllowRemote: at.AllowRemote},
+		Log: threads, Window: true, Logger: log,
+		Exchanges: proxy.Settings{Tool: capture.Tool(build.Tool())}, // the window names it
+		Guard:     serve.GuardSettings{Tenant: f.tenant, AllowRemote: at.AllowRemote},
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)

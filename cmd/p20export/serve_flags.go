@@ -138,8 +138,7 @@ func (fl *serveFlags) settings(cmd *cobra.Command) (s serve.Settings, err error)
 		fl.ui = !fl.service.AllowRemote
 	}
 	s = serve.Settings{
-		Window: fl.ui, Version: build.Tool().Name + " " + build.Tool().Version,
-		AllowAppend: fl.allowAppend, AppendTimeout: fl.appendTime,
+		Window: fl.ui, AllowAppend: fl.allowAppend, AppendTimeout: fl.appendTime,
 		Policy:        serve.Policy(fl.policy),
 		PassCookies:   fl.cookies,
 		Limits:        serve.Limits{Runs: count(fl.runs), TenantRuns: count(fl.tenantRuns), Queued: count(fl.queued), Threads: fl.threads},
