@@ -37,6 +37,7 @@ type Server struct {
 	// memory, proofs those that build a proof, which may have to read a whole thread, exports
 	// those that send a thread, and reports those that make a report page.
 	heavy, proofs, exports, reports chan struct{}
+	walkers                         walkers
 }
 
 // maxHeavy is the number of answers of each of these kinds that are built at the same time.
@@ -49,6 +50,7 @@ func New(s Settings) (*Server, error) {
 	}
 	v := &Server{settings: s, heavy: make(chan struct{}, maxHeavy), proofs: make(chan struct{}, maxHeavy), exports: make(chan struct{}, maxHeavy), reports: make(chan struct{}, maxReports)}
 	v.routes = v.allRoutes()
+	v.walkers = walkers{log: s.Log, options: s.Restore, byKey: map[store.Key]*walker{}}
 	s.Guard.Logger, s.Guard.Refuse, s.Guard.TicketThread = s.Logger, v.refuseGuarded, ticketThread
 	var err error
 	if v.guard, err = guard.New(s.Guard); err != nil {

@@ -45,6 +45,20 @@ func (v *View) HasState() bool { return v.state.known }
 // AppendState is like Reducer.AppendState.
 func (v *View) AppendState(dst []byte) []byte { return v.state.append(dst) }
 
+// StateSize returns the length of what AppendState appends.
+func (v *View) StateSize() int {
+	switch s := &v.state; {
+	case s.doc == nil && s.raw == nil:
+		return len("{}")
+	case s.doc == nil:
+		return len(s.raw)
+	case s.doc.Missing():
+		return 0
+	default:
+		return s.doc.Size()
+	}
+}
+
 // State returns the state as a tree, which must not be changed, and whether there is one: a patch
 // in the dialect Client can leave no value.
 func (v *View) State() (value jsonvalue.Value, ok bool) {
