@@ -26,7 +26,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	for path, operations := range description.Paths {
 		got[path] = slices.Sorted(maps.Keys(operations))
 	}
-	ids := map[string]string{"agents": "agent", "threads": "thread", "streams": "thread", "entries": "position"} // by the segment before
+	ids := map[string]string{"agents": "agent", "threads": "thread", "streams": "thread", "entries": "position", "messages": "index"} // by the segment before
 	want := map[string][]string{}
 	for _, r := range (&Server{settings: Settings{AllowAppend: true}}).allRoutes() {
 		path, before := "", ""

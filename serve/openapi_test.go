@@ -320,6 +320,21 @@ func TestOpenAPI(t *testing.T) {
 		{400, "GET", "/threads/open/restore?position=x", ""},
 		{404, "GET", "/threads/open/restore?run=none", ""},
 		{410, "GET", "/threads/deleted/restore", ""},
+		{200, "GET", "/threads/open/moment", ""},
+		{200, "HEAD", "/threads/open/moment?position=1", ""},
+		{200, "GET", "/threads/ended/moment?position=2&from=0&limit=1", ""},
+		{400, "GET", "/threads/open/moment?position=99", ""},
+		{404, "GET", "/threads/none/moment", ""},
+		{410, "GET", "/threads/deleted/moment", ""},
+		{200, "GET", "/threads/ended/messages/0", ""},
+		{400, "GET", "/threads/ended/messages/0?position=x", ""},
+		{404, "GET", "/threads/ended/messages/99", ""},
+		{404, "GET", "/threads/ended/messages/-1", ""},
+		{410, "GET", "/threads/deleted/messages/0", ""},
+		{200, "GET", "/threads/ended/state?position=1", ""},
+		{400, "GET", "/threads/ended/state?position=0", ""},
+		{404, "GET", "/threads/none/state", ""},
+		{410, "GET", "/threads/deleted/state", ""},
 		{200, "GET", "/threads/ended/checkpoint", ""},
 		{400, "GET", "/threads/%FF/checkpoint", ""},
 		{404, "GET", "/threads/open/checkpoint", ""},
@@ -400,7 +415,7 @@ func TestOpenAPI(t *testing.T) {
 	guarded.post("/threads/open/events", "{}", "Authorization", "Bearer "+token).want(http.StatusMethodNotAllowed, "method_not_allowed")
 	log.away.Store(true)
 	for path, operations := range a.Paths {
-		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a", "{position}", "1").Replace(path)
+		path = strings.NewReplacer("{thread}", "open", "{run}", "r", "{agent}", "a", "{position}", "1", "{index}", "0").Replace(path)
 		for method := range operations {
 			method = strings.ToUpper(method)
 			body := input("open", "new")
