@@ -70,3 +70,41 @@ func TestUnreachable(t *testing.T) {
 	answer.wantClosing("timeout")
 	same(t, p.ended(1), serve.TimedOut)
 }
+
+// A request whose stream an older release has begun, without the name of the agent, is found
+// again. Only one that led to no run is sent again, by this release.
+func TestStreamsOfOlderReleases(t *testing.T) {
+	t.Parallel()
+	logs(t, func(t *testing.T, log store.Log) {
+		key, older := store.Key{Thread: "t"}, "serve:454349e422f05297191ead13:1" // of the run r
+		list := []store.Entry{{Stream: older, Kind: store.Input, Data: []byte(input("t", "r"))}, {Stream: older, Kind: store.End, Data: []byte("error")}}
+		if _, err := log.Append(t.Context(), key, 0, list); err != nil {
+			t.Fatal(err)
+		}
+		a := newAgent(t)
+		p := start(t, log, a, serve.Settings{})
+		c, answer := p.begin(a, "t", "r")
+		c.send(finished("t", "r"))
+		c.end()
+		answer.text()
+		p.ended(1)
+		var page entryPage
+		p.get("/threads/t/entries").decode(&page)
+		same(t, page.Streams, []string{older, "serve:454349e422f05297191ead13:2@a"})
+
+		key.Thread = "finished"
+		list = []store.Entry{
+			{Stream: older, Kind: store.Input, Data: []byte(input("finished", "r"))}, {Stream: older, Kind: store.Event, Data: []byte(started("finished", "r"))},
+			{Stream: older, Kind: store.Event, Data: []byte(finished("finished", "r"))}, {Stream: older, Kind: store.End, Data: []byte("eof")},
+		}
+		if _, err := log.Append(t.Context(), key, 0, list); err != nil {
+			t.Fatal(err)
+		}
+		p.post("/agents/a", input("finished", "r")).want(http.StatusOK, finished("finished", "r"))
+		p.post("/agents/a", input("finished", "r")+" ").want(http.StatusConflict, "run_differs")
+		p.post("/threads/finished/runs/r/cancel", "").want(http.StatusConflict, "run_ended")
+		if len(a.calls) > 0 {
+			t.Error("the agent was called again")
+		}
+	})
+}

@@ -111,7 +111,7 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 	columns, latest, scan := threadColumns, "", scanThread
 	if q.Latest {
 		columns, scan = columns+", "+runColumns, scanLatest
-		latest = " LEFT JOIN runs r ON r.thread_id = t.id AND r.start = (SELECT max(start) FROM runs WHERE thread_id = t.id) AND t.deleted_at IS NULL"
+		latest = " LEFT JOIN runs r ON r.thread_id = t.id AND r.start = (SELECT max(start) FROM runs WHERE thread_id = t.id)"
 	}
 	return pages(l, ctx, "list threads", false, q.Check(), func(last *store.Thread, _ bool) (string, []any) {
 		c, after, at := base.clone(), q.After, q.AfterAt
