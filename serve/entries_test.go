@@ -3,10 +3,13 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -282,47 +285,79 @@ func TestExportBreaksOff(t *testing.T) {
 	}
 }
 
-// Clients that do not read their exports keep others from exporting for a time. They are dropped,
-// and other answers do not wait for them.
-func TestExportsAreLimited(t *testing.T) {
-	t.Parallel()
+// held serves a log whose reading stops at the last entry of many, until resume is closed. It
+// sends to reached each time.
+func held(t *testing.T, s serve.Settings, tenants ...string) (p *process, reached, resume chan struct{}) {
 	memory := newMemory(t)
-	many(t, memory, store.Key{Thread: "t"})
-	reached, resume := make(chan struct{}), make(chan struct{})
-	var exports atomic.Int64
+	for _, tenant := range tenants {
+		many(t, memory, store.Key{Tenant: tenant, Thread: "t"})
+	}
+	reached, resume = make(chan struct{}), make(chan struct{})
 	log := &stopping{memory, func(position int64) error {
 		if position == 11 {
-			exports.Add(1)
 			reached <- struct{}{}
 			<-resume
-			exports.Add(-1)
 		}
 		return nil
 	}}
-	p := start(t, log, nil, serve.Settings{})
-	const places = 8
-	answers := make(chan string)
-	for range places + 1 {
+	return start(t, log, nil, s), reached, resume
+}
+
+// exports begins exports. It returns the status of each, and whether it has its end.
+func (p *process) exports(n int, headers ...string) <-chan string {
+	ends := make(chan string)
+	for range n {
 		go func() {
-			response, err := http.Get(p.url + "/threads/t/export")
-			if err != nil {
-				answers <- err.Error()
-				return
-			}
-			defer response.Body.Close()
-			text, _ := io.ReadAll(response.Body)
-			answers <- fmt.Sprint(response.StatusCode, " ", strings.Contains(string(text), `"digest"`))
+			answer := p.get("/threads/t/export", headers...)
+			text, _ := io.ReadAll(answer.body)
+			ends <- fmt.Sprint(answer.status, " ", strings.Contains(string(text), `"digest"`))
 		}()
 	}
+	return ends
+}
+
+// Clients that do not read their exports keep others from exporting for a time. Other answers do
+// not wait for them.
+func TestExportsAreLimited(t *testing.T) {
+	t.Parallel()
+	const places = 8
+	p, reached, resume := held(t, serve.Settings{}, "")
+	ends := p.exports(places + 1)
 	for range places {
 		<-reached
 	}
 	p.get("/threads/t/restore?position=2").want(http.StatusOK, `"r"`)
-	same(t, <-answers, "503 false") // the one for which there was no place
-	same(t, exports.Load(), places)
+	same(t, <-ends, "503 false") // the one for which there was no place
 	close(resume)
 	for range places {
-		same(t, <-answers, "200 true")
+		same(t, <-ends, "200 true")
+	}
+}
+
+// A tenant cannot take all the places of exports.
+func TestExportsOfTenantsAreLimited(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "alice sha256:%x\nbob sha256:%x\n", sha256.Sum256([]byte("of alice")), sha256.Sum256([]byte("of bob"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, reached, resume := held(t, serve.Settings{Guard: serve.GuardSettings{TokenFile: file}}, "alice", "bob")
+	const places = 4
+	alice := p.exports(places, "Authorization", "Bearer of alice")
+	for range places {
+		<-reached
+	}
+	p.get("/threads/t/export", "Authorization", "Bearer of alice").want(http.StatusServiceUnavailable, "too many exports of the tenant")
+	bob := p.exports(1, "Authorization", "Bearer of bob")
+	<-reached
+	close(resume)
+	for range places {
+		same(t, <-alice, "200 true")
+	}
+	same(t, <-bob, "200 true")
+	for range 2 * places { // the places are free again
+		go func() { <-reached }()
+		same(t, <-p.exports(1, "Authorization", "Bearer of alice"), "200 true")
 	}
 }
 

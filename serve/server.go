@@ -38,6 +38,7 @@ type Server struct {
 	// those that send a thread, and reports those that make a report page.
 	heavy, proofs, exports, reports chan struct{}
 	walkers                         walkers
+	exporting                       tenants // that export, also while they wait for a place
 }
 
 // maxHeavy is the number of answers of each of these kinds that are built at the same time.
