@@ -371,6 +371,12 @@ func TestTenantsOfLists(t *testing.T) {
 	}
 	p := start(t, log, nil, serve.Settings{Guard: serve.GuardSettings{TokenFile: tokens(t)}})
 	auth := []string{"Authorization", "Bearer " + token}
+	for query, want := range map[string]string{"order=newest": "[of-alice shared]", "order=id": "[of-alice shared]"} {
+		threads, pages := p.list(query, 1, auth...)
+		if got := fmt.Sprint(ids(threads)); got != want || pages != 2 {
+			t.Errorf("%s: %s in %d pages", query, got, pages)
+		}
+	}
 	for _, after := range []string{"", fmt.Sprint(time.Now().Add(time.Hour).UnixMicro(), ".of-bob")} {
 		text := p.get("/threads?order=newest&after="+after, auth...).text()
 		if strings.Contains(text, "bob") || strings.Count(text, `"thread_id"`) != 2 {

@@ -34,14 +34,14 @@ type latestRow struct {
 }
 
 // list returns the threads of all pages of a list, and the number of pages.
-func (p *process) list(query string, limit int) (threads []threadRow, pages int) {
+func (p *process) list(query string, limit int, headers ...string) (threads []threadRow, pages int) {
 	p.t.Helper()
 	for after := ""; ; pages++ {
 		var page struct {
 			Threads []threadRow
 			Next    *string
 		}
-		p.get("/threads?limit=" + strconv.Itoa(limit) + "&" + query + "&after=" + url.QueryEscape(after)).decode(&page)
+		p.get("/threads?limit="+strconv.Itoa(limit)+"&"+query+"&after="+url.QueryEscape(after), headers...).decode(&page)
 		threads = append(threads, page.Threads...)
 		if page.Next == nil {
 			return threads, pages + 1
