@@ -27,6 +27,7 @@ const (
 	errNoCaptures  noCapture = "this server has no captures"
 	errNoReports   noCapture = "this server makes no report pages"
 	errNotRecorded noCapture = "this server has no capture of the run"
+	errRunOpen     noCapture = "the run has not ended, so this server has no finished capture of it"
 	errUnfinished  noCapture = "the capture of the run is not finished yet"
 	errNoTimes     noCapture = "the log does not have the times of the run, by which its capture would be found"
 )
@@ -59,6 +60,7 @@ func (s *Server) sendCapture(q *request) {
 	q.w.Header().Set("Content-Type", "application/x-tar")
 	q.w.Header().Set("Cache-Control", "no-store")
 	if q.Method == http.MethodHead {
+		q.w.WriteHeader(http.StatusOK)
 		return
 	}
 	t := s.sender(q)
@@ -90,7 +92,10 @@ var errUnread = errors.New("the client does not read")
 
 // Write sends a part of a response.
 func (t *sender) Write(p []byte) (int, error) {
-	t.began = true
+	if !t.began {
+		t.began = true
+		t.request.w.WriteHeader(http.StatusOK)
+	}
 	if !t.send(p) {
 		return 0, errUnread
 	}
@@ -170,7 +175,7 @@ func (s *Server) captureOf(ctx context.Context, run *store.Run) (string, error) 
 	if sent.IsZero() || run.StartedAt.IsZero() {
 		return "", errNoTimes
 	}
-	missing, left := errNotRecorded, maxDescribed
+	unfinished, left := false, maxDescribed
 	for _, span := range [][2]time.Time{{sent, run.StartedAt}, {sent.Add(-maxClock), sent}} {
 		names, err := proxy.Names(ctx, root, span[0], span[1])
 		if err != nil {
@@ -186,13 +191,19 @@ func (s *Server) captureOf(ctx context.Context, run *store.Run) (string, error) 
 			case err != nil: // it is not a capture, was removed meanwhile, or is damaged
 			case m.Labels[capture.StreamLabel] != run.Stream || m.Labels[capture.ThreadLabel] != run.Thread || m.Labels[capture.TenantLabel] != run.Tenant:
 			case !finished:
-				missing = errUnfinished
+				unfinished = true
 			case m.Files.Request == nil || m.Files.Request.Digest == request:
 				return name, nil
 			}
 		}
 	}
-	return "", missing
+	switch {
+	case run.End == store.Open:
+		return "", errRunOpen
+	case unfinished:
+		return "", errUnfinished
+	}
+	return "", errNotRecorded
 }
 
 // requestOf returns the time and the digest of the request with which the stream of a run

@@ -258,7 +258,8 @@ func TestOpenAPI(t *testing.T) {
 		p.url = described.URL
 		return p
 	}
-	p := serving(serve.Settings{AllowAppend: true, PollTime: 10 * time.Millisecond})
+	recorded, closed := captures(t)
+	p := serving(serve.Settings{AllowAppend: true, PollTime: 10 * time.Millisecond, Exchanges: recorded, Report: page})
 
 	// A run that is open, one that has ended, and a thread that is deleted.
 	_, open := p.begin(agent, "open", "r")
@@ -266,6 +267,7 @@ func TestOpenAPI(t *testing.T) {
 	c.send(finished("ended", "r"))
 	c.end()
 	ended.text()
+	closed.next(t)
 	for _, thread := range []string{"deleted", "gone"} {
 		c, answer := p.begin(agent, thread, "r")
 		c.send(finished(thread, "r"))
@@ -345,6 +347,28 @@ func TestOpenAPI(t *testing.T) {
 		{404, "GET", "/threads/open/proof?at=1", ""},
 		{409, "GET", "/threads/rewritten/proof?at=1", ""},
 		{410, "GET", "/threads/deleted/proof?at=1", ""},
+		{200, "GET", "/threads/ended/facts?run=2", ""},
+		{200, "GET", "/threads/open/facts?run=2", ""},
+		{400, "GET", "/threads/ended/facts?run=x", ""},
+		{404, "GET", "/threads/ended/facts?run=1", ""},
+		{410, "GET", "/threads/deleted/facts?run=2", ""},
+		{200, "GET", "/threads/ended/fork?run=2&run_id=new", ""},
+		{200, "GET", "/threads/open/fork?run=2&run_id=new&form=normalized", ""},
+		{400, "GET", "/threads/ended/fork?run=2", ""},
+		{400, "GET", "/threads/ended/fork?run=2&run_id=new&form=none", ""},
+		{404, "GET", "/threads/ended/fork?run=1&run_id=new", ""},
+		{409, "GET", "/threads/ended/fork?run=2&run_id=r", ""},
+		{410, "GET", "/threads/deleted/fork?run=2&run_id=new", ""},
+		{200, "GET", "/threads/ended/capture?run=2", ""},
+		{200, "HEAD", "/threads/ended/capture?run=2", ""},
+		{400, "GET", "/threads/ended/capture", ""},
+		{404, "GET", "/threads/open/capture?run=2", ""},
+		{410, "GET", "/threads/deleted/capture?run=2", ""},
+		{200, "GET", "/threads/ended/report?run=2", ""},
+		{200, "HEAD", "/threads/ended/report?run=2", ""},
+		{400, "GET", "/threads/ended/report?run=0", ""},
+		{404, "GET", "/threads/rewritten/report?run=2", ""},
+		{410, "GET", "/threads/deleted/report?run=2", ""},
 		{200, "GET", "/threads/open/events?follow=false", ""},
 		{200, "GET", "/threads/none/events?follow=false&view=compact", ""},
 		{400, "GET", "/threads/open/events?view=none", ""},
@@ -422,9 +446,9 @@ func TestOpenAPI(t *testing.T) {
 			if path == "/threads/open/events" {
 				body = batch("open", "new", 0, started("open", "new"))
 			}
-			if path == "/threads/open/proof" {
-				path += "?at=1"
-			}
+			path += map[string]string{
+				"/threads/open/proof": "?at=1", "/threads/open/facts": "?run=2", "/threads/open/fork": "?run=2&run_id=new", "/threads/open/capture": "?run=2", "/threads/open/report": "?run=2",
+			}[path]
 			if path != "/agents" && path != "/session" {
 				p.refuses(503, "log_failed", method, path, body, nil)
 			}
@@ -441,9 +465,9 @@ func TestOpenAPI(t *testing.T) {
 		s.Close() // waits until the responses were compared
 	}
 	missing := slices.DeleteFunc(a.missing(), func(at string) bool {
-		// A body that arrives slowly needs half a minute, and a thread with too many runs,
-		// or a run with too many events, much memory.
-		return strings.HasSuffix(at, " 408") || at == "GET /threads/{thread}/runs 422" || at == "GET /threads/{thread}/proof 422"
+		// A body that arrives slowly needs half a minute, and a thread with too many runs, a
+		// run with too many events, or a large conversation much memory.
+		return strings.HasSuffix(at, " 408") || at == "GET /threads/{thread}/runs 422" || at == "GET /threads/{thread}/proof 422" || at == "GET /threads/{thread}/fork 422"
 	})
 	if len(missing) > 0 {
 		t.Errorf("not seen: %q", missing)
