@@ -460,3 +460,28 @@ func TestOutIsNoCapture(t *testing.T) {
 		t.Error("a page was written into a capture")
 	}
 }
+
+// Render writes the page of a capture that Write writes, and nothing of one that cannot be read.
+func TestRender(t *testing.T) {
+	path := captures + "/adk/one-turn"
+	_, want := madeOnce(t, path)
+	var page bytes.Buffer
+	if err := Render(t.Context(), &page, path, Settings{Tool: tool}); err != nil || !bytes.Equal(page.Bytes(), want) {
+		t.Errorf("%v; the pages differ: %t", err, !bytes.Equal(page.Bytes(), want))
+	}
+	page.Reset()
+	if err := Render(t.Context(), &page, filepath.Join(t.TempDir(), "none"), Settings{Tool: tool}); err == nil || page.Len() > 0 {
+		t.Errorf("a capture that does not exist: %v, %d bytes", err, page.Len())
+	}
+	failed := errors.New("no room")
+	closed, pipe := io.Pipe()
+	closed.CloseWithError(failed)
+	if err := Render(t.Context(), pipe, path, Settings{Tool: tool}); !errors.Is(err, failed) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Render(ctx, &page, path, Settings{Tool: tool}); err == nil || page.Len() > 0 {
+		t.Errorf("cancelled: %v, %d bytes", err, page.Len())
+	}
+}
