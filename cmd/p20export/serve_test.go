@@ -60,6 +60,7 @@ func TestServeRefuses(t *testing.T) {
 		{"--seal k --origin a+b", 2, `--origin "a+b": it has a space, a +`},
 		{"--drain -1s", 2, "--drain cannot be negative; 0s cuts open runs off at once"},
 		{"--label a=b", 2, "--label needs --captures DIR, which keeps captures"},
+		{"--captures c --label tenant=x", 2, "--label tenant: p20export itself sets this label; choose another key"},
 		{"--captures . --store sqlite:x.db", 2, `--store "sqlite:x.db" is in --captures "."; name a file outside it`},
 		{"--store x.db", 2, "--store: not the URL of a log"},
 		{"--store postgres://me:secret@localhost/x", 2, "--store contains a password"},
