@@ -9,11 +9,11 @@ export const announce = (text) => {
 // The colours of the ends of runs.
 const colours = { open: "calm", finished: "good", interrupted: "warn", failed: "bad", cut: "bad" };
 
-// endWord returns the word for how a run ended, which is null without a run.
+// endWord returns the word with which an end is searched for. The end is null without a run.
 export const endWord = (end) => end ?? "none";
 
 // End shows how a run ended.
-export const End = ({ end }) => html`<span class=${"verdict end-" + (Object.hasOwn(colours, end) ? colours[end] : "none")}>${endWord(end)}</span>`;
+export const End = ({ end }) => html`<span class=${"verdict end-" + (Object.hasOwn(colours, end) ? colours[end] : "none")}>${end ?? "no run"}</span>`;
 
 // next says what the reader can do about a problem.
 const next = (problem) => {
