@@ -1,4 +1,4 @@
-//go:build programs || postgres || signatures
+//go:build programs || postgres || signatures || browser
 
 package main
 

@@ -220,9 +220,9 @@ func half(b *browser.Tab, text string) string {
 	return browser.Evaluate[string](b, answer)
 }
 
-// js returns a text as JavaScript.
-func js(text string) string {
-	b, err := json.Marshal(text)
+// js returns a value as JavaScript.
+func js(value any) string {
+	b, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -70,11 +71,11 @@ func wantWhole(t *testing.T, rows map[string]seal.Row, threads ...string) {
 }
 
 // appendRun appends a run of two events to a thread.
-func appendRun(t *testing.T, url, thread, id string) {
+func appendRun(t *testing.T, server, thread, id string) {
 	t.Helper()
 	ids := fmt.Sprintf(`"threadId":%q,"runId":%q}`, thread, id)
 	body := fmt.Sprintf(`{"runId":%q,"producer":"p","sequence":0,"input":{%s,"events":[{"type":"RUN_STARTED",%s,{"type":"RUN_FINISHED",%s]}`, id, ids, ids, ids)
-	response, err := http.Post(url+"/threads/"+thread+"/events", "application/json", strings.NewReader(body))
+	response, err := http.Post(server+"/threads/"+url.PathEscape(thread)+"/events", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
