@@ -297,24 +297,10 @@ func newChanges(m *restore.Moment) momentChanges {
 		}
 		doc.Messages = append(doc.Messages, row)
 	}
-	list, more := m.StateChanges(maxChanges)
+	list, more := m.StateChanges(maxChanges, maxChanged)
 	doc.More += more
 	for _, c := range list {
-		row := stateChange{Pointer: c.Pointer, Change: c.Change}
-		value := func(v jsonvalue.Value) jsontext.Value {
-			if jsonvalue.Size(v) > maxChanged {
-				row.Cut = true
-				return nil
-			}
-			return jsonvalue.Append(nil, v)
-		}
-		if c.Change != restore.Added {
-			row.Before = value(c.Before)
-		}
-		if c.Change != restore.Removed {
-			row.After = value(c.After)
-		}
-		doc.State = append(doc.State, row)
+		doc.State = append(doc.State, stateChange{c.Pointer, c.Change, c.Before, c.After, c.Cut})
 	}
 	return doc
 }

@@ -59,9 +59,9 @@ func (v *View) StateSize() int {
 	}
 }
 
-// State returns the state as a tree, which must not be changed, and whether there is one: a patch
-// in the dialect Client can leave no value.
-func (v *View) State() (value jsonvalue.Value, ok bool) {
+// State returns the state as a tree of package internal/jsonvalue, which must not be changed, and
+// whether there is one: a patch in the dialect Client can leave no value.
+func (v *View) State() (value any, ok bool) {
 	switch s := &v.state; {
 	case s.doc != nil:
 		return s.doc.Value(), !s.doc.Missing()

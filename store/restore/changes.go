@@ -188,8 +188,10 @@ type StateChange struct {
 	// removed.
 	Pointer finding.Pointer
 	Change  Change
-	// Before and After are the values. They are nil if there is none, and must not be changed.
-	Before, After jsonvalue.Value
+	// Before and After are the JSON texts of the values. They are nil if there is no value, or if
+	// its text is too long; then Cut is set.
+	Before, After []byte
+	Cut           bool
 }
 
 // maxPointer is the length of the longest pointer that is listed, in bytes. A name can be as
@@ -200,30 +202,31 @@ const maxPointer = 4096
 // is compared. It limits the work: their elements are compared as a whole first.
 const maxUneven = 8
 
-// StateChanges returns what the entry did to the state: the first max changes, and how many more
-// there are.
-func (m *Moment) StateChanges(max int) (list []StateChange, more int) {
+// StateChanges returns what the entry did to the state: the first max changes, with values of at
+// most maxBytes, and how many more changes there are.
+func (m *Moment) StateChanges(max, maxBytes int) (list []StateChange, more int) {
 	if m.View.SharesState(m.Before) {
 		return nil, 0
 	}
-	c := comparison{max: max}
+	c := comparison{max: max, maxBytes: maxBytes}
 	before, had := m.Before.State()
 	after, has := m.View.State()
 	switch {
 	case had && has:
 		c.values(nil, before, after, 0)
 	case had:
-		c.add(nil, StateChange{Change: Removed, Before: before})
+		c.removed(nil, before)
 	case has:
-		c.add(nil, StateChange{Change: Added, After: after})
+		c.added(nil, after)
 	}
 	return c.list, c.more
 }
 
 // comparison compares two states.
 type comparison struct {
-	list      []StateChange
-	max, more int
+	list          []StateChange
+	max, maxBytes int
+	more          int
 }
 
 // place is the place of a value. Its pointer is only made if it is needed, because names can be
@@ -255,15 +258,43 @@ func (p *place) pointer() (finding.Pointer, bool) {
 	return at, true
 }
 
-func (c *comparison) add(at *place, change StateChange) {
+// add returns a change to complete, or nil if it is not listed.
+func (c *comparison) add(at *place, change Change) *StateChange {
 	if len(c.list) < c.max {
-		var short bool
-		if change.Pointer, short = at.pointer(); short {
-			c.list = append(c.list, change)
-			return
+		if pointer, short := at.pointer(); short {
+			c.list = append(c.list, StateChange{Pointer: pointer, Change: change})
+			return &c.list[len(c.list)-1]
 		}
 	}
 	c.more++
+	return nil
+}
+
+func (c *comparison) added(at *place, v jsonvalue.Value) {
+	if s := c.add(at, Added); s != nil {
+		s.After = c.text(s, v)
+	}
+}
+
+func (c *comparison) removed(at *place, v jsonvalue.Value) {
+	if s := c.add(at, Removed); s != nil {
+		s.Before = c.text(s, v)
+	}
+}
+
+func (c *comparison) changed(at *place, a, b jsonvalue.Value) {
+	if s := c.add(at, Changed); s != nil {
+		s.Before, s.After = c.text(s, a), c.text(s, b)
+	}
+}
+
+// text returns the text of a value of a change, unless it is too long.
+func (c *comparison) text(s *StateChange, v jsonvalue.Value) []byte {
+	if jsonvalue.Size(v) > c.maxBytes {
+		s.Cut = true
+		return nil
+	}
+	return jsonvalue.Append(nil, v)
 }
 
 // values compares values. There are uneven arrays of different lengths around them.
@@ -281,7 +312,7 @@ func (c *comparison) values(at *place, a, b jsonvalue.Value, uneven int) {
 		}
 	}
 	if !jsonvalue.Equal(a, b) {
-		c.add(at, StateChange{Change: Changed, Before: a, After: b})
+		c.changed(at, a, b)
 	}
 }
 
@@ -291,12 +322,12 @@ func (c *comparison) members(at *place, a, b *jsonvalue.Object, uneven int) {
 		if x, ok := a.Get(name); ok {
 			c.values(to, x, y, uneven)
 		} else {
-			c.add(to, StateChange{Change: Added, After: y})
+			c.added(to, y)
 		}
 	}
 	for name, x := range a.All {
 		if _, ok := b.Get(name); !ok {
-			c.add(&place{in: at, name: name, index: -1}, StateChange{Change: Removed, Before: x})
+			c.removed(&place{in: at, name: name, index: -1}, x)
 		}
 	}
 }
@@ -319,12 +350,12 @@ func (c *comparison) elements(at *place, a, b *jsonvalue.Array, uneven int) {
 		to := &place{in: at, index: i}
 		switch {
 		case i >= len(x):
-			c.add(to, StateChange{Change: Added, After: y[i]})
+			c.added(to, y[i])
 		case i >= len(y):
-			c.add(to, StateChange{Change: Removed, Before: x[i]})
+			c.removed(to, x[i])
 		case uneven > maxUneven:
 			if !jsonvalue.Equal(x[i], y[i]) {
-				c.add(to, StateChange{Change: Changed, Before: x[i], After: y[i]})
+				c.changed(to, x[i], y[i])
 			}
 		default:
 			c.values(to, x[i], y[i], uneven)

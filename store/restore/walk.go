@@ -31,6 +31,7 @@ type Walker struct {
 	now     *spot          // where the Walker is, or nil
 	kept    checkpoints
 	seed    maphash.Seed // of checks
+	before  placed       // the entry before the one that was read last
 }
 
 // NewWalker returns a Walker for a thread, which need not exist yet. Its checkpoints take about
@@ -116,7 +117,7 @@ func (w *Walker) moment(ctx context.Context, position int64) (*Moment, error) {
 	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
-	e, err := w.thread.entry(ctx, position)
+	e, err := w.read(ctx, position)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +133,13 @@ func (w *Walker) moment(ctx context.Context, position int64) (*Moment, error) {
 		return nil, err
 	}
 	m.Before = w.now.reducer.View()
-	if err := w.move(ctx, n, position); err != nil {
-		return nil, err
+	switch {
+	case n != before:
+		if err := w.move(ctx, n, position); err != nil {
+			return nil, err
+		}
+	case n != nil && e.Run == w.thread.runs[n.Index].Start:
+		w.step(w.now, n, e, position)
 	}
 	m.View, m.result = w.now.reducer.View(), *w.now.about(n, position)
 	m.result.StateKnown, m.result.Findings = m.View.HasState(), w.now.findingsOf()
@@ -195,9 +201,31 @@ func (t *Thread) entry(ctx context.Context, position int64) (*store.Entry, error
 		if err != nil {
 			return nil, err
 		}
-		copied := *e
-		copied.Data = slices.Clone(e.Data)
-		return &copied, nil
+		return copyOf(e), nil
+	}
+	return nil, fmt.Errorf("%w: %d", ErrPosition, position)
+}
+
+func copyOf(e *store.Entry) *store.Entry {
+	copied := *e
+	copied.Data = slices.Clone(e.Data)
+	return &copied
+}
+
+// read returns a copy of the entry at a position, and notes the check of the entry before.
+func (w *Walker) read(ctx context.Context, position int64) (*store.Entry, error) {
+	w.before = placed{}
+	if position < 2 || position > w.thread.Last {
+		return w.thread.entry(ctx, position)
+	}
+	for e, err := range w.log.Read(ctx, w.key, position-2) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Position == position {
+			return copyOf(e), nil
+		}
+		w.before = placed{e.Position, w.checkOf(e)}
 	}
 	return nil, fmt.Errorf("%w: %d", ErrPosition, position)
 }
@@ -275,6 +303,9 @@ func (w *Walker) fill(ctx context.Context, s *spot, used []*lineage.Node, positi
 	plan := w.thread.plan(used[s.runIn(used):], position)
 	if s.last != nil {
 		plan = s.rest(plan)
+		if w.before == (placed{s.applied, s.check}) {
+			plan = plan[1:] // the entry was read just now
+		}
 	}
 	err := w.thread.read(ctx, plan, func(n *lineage.Node, e *store.Entry) error {
 		if n == nil {
@@ -283,13 +314,24 @@ func (w *Walker) fill(ctx context.Context, s *spot, used []*lineage.Node, positi
 			}
 			return nil
 		}
-		s.step(n, e, position)
-		s.check = w.checkOf(e)
-		w.kept.add(s)
+		w.step(s, n, e, position)
 		return nil
 	})
 	s.through = position
 	return err
+}
+
+// step applies an entry of a run, on the way to a position.
+func (w *Walker) step(s *spot, n *lineage.Node, e *store.Entry, position int64) {
+	s.step(n, e, position)
+	s.check = w.checkOf(e)
+	w.kept.add(s)
+}
+
+// placed is a position and the check of its entry.
+type placed struct {
+	position int64
+	check
 }
 
 // check says which entry there was at a position. An agent that runs again can send the same

@@ -86,7 +86,7 @@ func BenchmarkWalk(b *testing.B) {
 						b.Fatal(err)
 					}
 					m.MessageChanges()
-					m.StateChanges(200)
+					m.StateChanges(200, 4096)
 					times = append(times, time.Since(start))
 				}
 				slices.Sort(times)
