@@ -240,3 +240,28 @@ func TestCloneConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestCloneChanges feeds a Reducer and its clone snapshots that remove other messages and have
+// other types of activities.
+func TestCloneChanges(t *testing.T) {
+	t.Parallel()
+	snapshot := func(ids, types string) string {
+		return events(`MESSAGES_SNAPSHOT{"messages":[` + ids + `],"metadata":{"@ag-ui/client":{"authoritativeActivityTypes":[` + types + `]}}}`)[0]
+	}
+	const a, b, c = `{"id":"a","role":"user","content":"x"}`, `{"id":"b","role":"user","content":"x"}`, `{"id":"c","role":"user","content":"x"}`
+	first := []string{snapshot(a+","+b+","+c, `"m"`), snapshot(a+","+b, `"n"`)}
+	r := New(Options{})
+	apply(t, r, first...)
+	clone := r.Clone()
+	for name, c := range map[string]struct {
+		*Reducer
+		then []string
+	}{"original": {r, []string{snapshot(b, `"a"`), snapshot(a+","+b, "")}}, "clone": {clone, []string{snapshot(a, `"z"`), snapshot(a+","+b, "")}}} {
+		apply(t, c.Reducer, c.then...)
+		whole := New(Options{})
+		apply(t, whole, append(slices.Clone(first), c.then...)...)
+		if diff := differ(everythingOf(whole), everythingOf(c.Reducer)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -4,20 +4,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
-
-	"slices"
 
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 	"github.com/p20export/p20export/store/sqlite"
 )
 
-// longThread returns a thread of about 100,000 events in runs that continue each other. A message
+// longThread returns a thread of about so many events in runs that continue each other. A message
 // has 40 deltas, and a state delta follows.
-func longThread(runs int) (entries []store.Entry) {
-	const events = 100_000
+func longThread(runs, events int) (entries []store.Entry) {
 	add := func(run int, kind store.Kind, format string, args ...any) {
 		entries = append(entries, store.Entry{Stream: fmt.Sprintf("s%d", run), Kind: kind, Data: fmt.Appendf(nil, format, args...)})
 	}
@@ -57,7 +55,7 @@ func BenchmarkWalk(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer log.Close()
-		entries := longThread(runs)
+		entries := longThread(runs, 100_000)
 		for at := 0; at < len(entries); at += 10_000 {
 			if _, err := log.Append(b.Context(), key, int64(at), entries[at:min(at+10_000, len(entries))]); err != nil {
 				b.Fatal(err)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -248,5 +250,99 @@ func TestWalkErrors(t *testing.T) {
 	}
 	if _, err := w.Moment(ctx, 5); !errors.Is(err, store.ErrDeleted) {
 		t.Errorf("deleted: %v", err)
+	}
+}
+
+// TestWalkRewound puts other entries in the places of those that a Walker has read: the thread is
+// shorter, as long, or longer. The Walker notices, and then begins again.
+func TestWalkRewound(t *testing.T) {
+	t.Parallel()
+	entries := conversation(40, restore.Normalized)
+	other := slices.Clone(entries)
+	for i := range other {
+		if i >= 600 {
+			other[i].Arrived = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		}
+	}
+	for name, c := range map[string]struct{ first, then []store.Entry }{
+		"shorter": {entries, other[:700]}, "as long": {entries, other}, "longer": {entries[:900], other},
+	} {
+		log := &replaced{Log: memory.New()}
+		fill := func(entries []store.Entry) {
+			log.Log = memory.New()
+			if _, err := log.Append(t.Context(), key, 0, entries); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fill(c.first)
+		w := restore.NewWalker(log, key, restore.Options{Input: restore.Normalized}, 1<<30)
+		if _, err := w.Moment(t.Context(), 690); err != nil {
+			t.Fatal(err)
+		}
+		fill(c.then)
+		if _, err := w.Moment(t.Context(), 692); !errors.Is(err, store.ErrRewound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		walkTo(t, w, log, restore.Options{Input: restore.Normalized}, 692)
+		walkTo(t, w, log, restore.Options{Input: restore.Normalized}, 10)
+	}
+}
+
+// replaced is a log that can be replaced by an older copy.
+type replaced struct{ store.Log }
+
+// counting counts the entries that are read.
+type counting struct {
+	store.Log
+	read int
+}
+
+func (c *counting) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		for e, err := range c.Log.Read(ctx, key, after) {
+			if c.read++; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestWalkCosts counts the entries that steps read in a long thread, and what its checkpoints
+// take. With little memory there are fewer of them, and the results stay the same.
+func TestWalkCosts(t *testing.T) {
+	t.Parallel()
+	for _, runs := range []int{1, 200} {
+		for _, c := range []struct{ limit, most int64 }{{64 << 20, 530}, {4 << 20, 9000}, {0, 30_000}} {
+			log := &counting{Log: memory.New()}
+			entries := longThread(runs, 20_000)
+			if _, err := log.Append(t.Context(), key, 0, entries); err != nil {
+				t.Fatal(err)
+			}
+			w := restore.NewWalker(log, key, restore.Options{}, c.limit)
+			last := int64(len(entries))
+			step := func(at, most int64) {
+				t.Helper()
+				log.read = 0
+				m, err := w.Moment(t.Context(), at)
+				if err != nil || m.Position() != at {
+					t.Fatal(err)
+				}
+				if int64(log.read) > most {
+					t.Errorf("%d runs, limit %d: %d entries were read for position %d, at most %d expected", runs, c.limit, log.read, at, most)
+				}
+			}
+			step(last, last+300)
+			step(last/2, c.most)
+			for i := range int64(20) {
+				step(last/2+1+i, 8)
+			}
+			for i := range int64(20) {
+				step(last/2-i*100, c.most)
+			}
+			walkTo(t, w, log, restore.Options{}, last/3)
+			if bytes, most := w.Bytes(), c.limit+4<<20; bytes > most {
+				t.Errorf("%d runs, limit %d: the Walker takes %d bytes", runs, c.limit, bytes)
+			}
+		}
 	}
 }
