@@ -149,20 +149,16 @@ func (s *Server) evidence(q *request) (name string, ok bool) {
 	return name, true
 }
 
-const (
-	// maxClock is how far a clock may have been set back between a request and its
-	// capture.
-	maxClock = time.Minute
-	// maxDescribed limits the captures whose manifests are read to find one.
-	maxDescribed = 10_000
-)
+// maxDescribed limits the captures whose manifests are read to find one.
+const maxDescribed = 10_000
 
 // captureOf returns the name of the finished capture of a run. Its manifest names the tenant,
 // the thread and the stream, and it has the request that the log has. If there is no such
 // capture, the error is a noCapture.
 //
-// The name of a capture begins with the time when the request was posted, which is after that of
-// the request in the log and before that of the first event. So few manifests have to be read.
+// The name of a capture begins with the time when the request was posted, which is right after
+// that of the request in the log and before that of the first event. So the first manifest that is
+// read is mostly the right one.
 func (s *Server) captureOf(ctx context.Context, run *store.Run) (string, error) {
 	root := s.settings.Exchanges.Captures
 	if root == nil {
@@ -175,26 +171,23 @@ func (s *Server) captureOf(ctx context.Context, run *store.Run) (string, error) 
 	if sent.IsZero() || run.StartedAt.IsZero() {
 		return "", errNoTimes
 	}
-	unfinished, left := false, maxDescribed
-	for _, span := range [][2]time.Time{{sent, run.StartedAt}, {sent.Add(-maxClock), sent}} {
-		names, err := proxy.Names(ctx, root, span[0], span[1])
-		if err != nil {
-			return "", &captureError{err}
+	names, err := proxy.Names(ctx, root, sent, run.StartedAt)
+	if err != nil {
+		return "", &captureError{err}
+	}
+	unfinished := false
+	for _, name := range names[:min(len(names), maxDescribed)] {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
 		}
-		for _, name := range names[:min(len(names), left)] {
-			left--
-			if ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			m, finished, err := capture.Describe(root, name)
-			switch {
-			case err != nil: // it is not a capture, was removed meanwhile, or is damaged
-			case m.Labels[capture.StreamLabel] != run.Stream || m.Labels[capture.ThreadLabel] != run.Thread || m.Labels[capture.TenantLabel] != run.Tenant:
-			case !finished:
-				unfinished = true
-			case m.Files.Request == nil || m.Files.Request.Digest == request:
-				return name, nil
-			}
+		m, finished, err := capture.Describe(root, name)
+		switch {
+		case err != nil: // it is not a capture, was removed meanwhile, or is damaged
+		case m.Labels[capture.StreamLabel] != run.Stream || m.Labels[capture.ThreadLabel] != run.Thread || m.Labels[capture.TenantLabel] != run.Tenant:
+		case !finished:
+			unfinished = true
+		case m.Files.Request == nil || m.Files.Request.Digest == request:
+			return name, nil
 		}
 	}
 	switch {

@@ -129,4 +129,3 @@ func TestStreamEnds(t *testing.T) {
 		}
 	}
 }
-
