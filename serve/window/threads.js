@@ -12,8 +12,8 @@ const Row = ({ row, index, go }) => html`<div role="row" class="thread" aria-row
 <span role="rowheader" class="name"><${Link} to=${{ thread: row.thread_id }} go=${go} data-thread=${row.thread_id} title=${plain(row.thread_id)}>${visible(row.thread_id)}<//></span>
 <span role="cell" class="agent">${row.agent && visible(row.agent)}</span>
 <span role="cell" class="ended"><${End} end=${row.end} /></span>
-<span role="cell" class="started">${row.time ? html`<time datetime=${row.latest.started_at}>${row.time}</time>` : "–"}</span>
-<span role="cell" class="num" data-is="Duration">${row.micros >= 0 ? duration(row.micros) : "–"}</span>
+<span role="cell" class="started"><time datetime=${row.latest?.started_at ?? row.created_at}>${row.time}</time></span>
+<span role="cell" class="num" data-is="Duration">${row.micros < 0 ? "–" : duration(row.micros)}</span>
 <span role="cell" class="num" data-is="Runs">${count.format(row.runs)}</span>
 <span role="cell" class="num" data-is="Entries">${count.format(row.entries)}</span>
 <span role="cell" class="num" data-is="Bytes">${count.format(row.bytes)}</span>
@@ -210,6 +210,7 @@ export const ThreadList = ({ threads, find, go }) => {
   const type = (next) => setText(next);
   const wordsOfEnds = [...ends.keys()].sort();
   if (search.end && !ends.has(search.end)) wordsOfEnds.push(search.end);
+  const ofWord = (word) => rows.find((row) => endWord(row.end) === word)?.end ?? null;
 
   if (!rows.length && threads.complete() && !problem) return html`<${Empty} />`;
   return html`<search class="find">
@@ -234,7 +235,7 @@ export const ThreadList = ({ threads, find, go }) => {
 </div>
 ${search.problem && html`<p class="note">${visible(search.problem)}</p>`}
 <ul class="chips ends" aria-label="Ends of the last runs">
-${wordsOfEnds.map((word) => html`<li key=${word}><button type="button" class="choice" aria-pressed=${search.end === word} onClick=${() => type(withEnd(text, search.end === word ? "" : word))}><${End} end=${word === "none" ? null : word} /> ${count.format(ends.get(word) ?? 0)}</button></li>`)}
+${wordsOfEnds.map((word) => html`<li key=${word}><button type="button" class="choice" aria-pressed=${search.end === word} onClick=${() => type(withEnd(text, search.end === word ? "" : word))}><${End} end=${ofWord(word)} /> ${count.format(ends.get(word) ?? 0)}</button></li>`)}
 </ul>
 <p class="count">${!threads.begun() ? "Loading" : (shown.length < rows.length ? count.format(shown.length) + " of " : "") + plural(rows.length, "thread", "threads") + (threads.complete() ? "" : ", more are loading")}</p>
 ${problem && html`<p class="note">${problem.status ? visible(problem.message) : "The server does not answer."} The page tries again by itself. What is below may be out of date.</p>`}
