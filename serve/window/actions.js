@@ -1,9 +1,9 @@
 // What a reader can do with a moment or a run.
-import { agentPath, get, hasToken, post, request, threadPath, withQuery } from "./api.js";
-import { html, plural, useEffect, useRef, useState } from "./html.js";
+import { agentPath, hasToken, post, request, threadPath, withQuery } from "./api.js";
+import { html, plain, useEffect, useRef, useState } from "./html.js";
 import { announce } from "./shell.js";
 import { save } from "./moment.js";
-import { json, parse, Text, Tree } from "./thread_parts.js";
+import { parse, Text, Tree } from "./thread_parts.js";
 
 // quote quotes a text for a shell. Characters that cannot be seen are escaped, which needs
 // bash, ksh or zsh.
@@ -145,7 +145,7 @@ ${!run ? html`<p class="none">There is no run to continue.</p>` : !fork && html`
 ${fork && html`<form class="continue" onSubmit=${send}>
 ${interrupts.map((interrupt, i) => html`<${Answer} key=${i} interrupt=${interrupt} answer=${answers[i]} set=${(a) => setAnswers(answers.with(i, a))} />`)}
 <p class="field"><label>Your message <textarea rows="3" value=${text} onInput=${(e) => setText(e.currentTarget.value)}></textarea></label></p>
-<p class="field"><label>Agent <select value=${agent} onChange=${(e) => setAgent(e.currentTarget.value)}>${session.agents.map((name) => html`<option value=${name}><${Text} text=${name} breaks=${false} /></option>`)}</select></label></p>
+<p class="field"><label>Agent <select value=${agent} onChange=${(e) => setAgent(e.currentTarget.value)}>${session.agents.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label></p>
 <${Tree} value=${input} label="The request" />
 ${wrong && html`<p class="note" role="alert">${wrong}</p>`}
 <p class="buttons"><button disabled=${wrong !== ""}>Send it</button> <button type="button" onClick=${() => setFork(null)}>Do not send it</button></p></form>`}

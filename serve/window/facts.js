@@ -1,10 +1,10 @@
 // Facts about a thread: its runs and branches, the picture of a run, and the list of entries.
 import { get, threadPath, withQuery } from "./api.js";
-import { bytes, duration, localTime } from "./formats.js";
-import { count, html, plain, plural, useEffect, useMemo, useState } from "./html.js";
-import { End, endWord } from "./shell.js";
+import { bytes, duration } from "./formats.js";
+import { count, html, plural, useEffect, useMemo, useState } from "./html.js";
+import { End } from "./shell.js";
 import { family, origin } from "./thread_index.js";
-import { after, Rows, Text, Tree } from "./thread_parts.js";
+import { after, memo, Rows, Text, Tree } from "./thread_parts.js";
 
 const rowHeight = 28; // in pixels, as in thread.css
 const laneWidth = 14;
@@ -43,8 +43,7 @@ ${lines.map((l) => {
 const micros = (time) => (time ? Date.parse(time) * 1000 : NaN);
 
 // Runs is the graph of the runs. A click goes to the end of a run.
-export const Runs = ({ model, moment, agents }) => {
-  const { runs } = model;
+export const Runs = memo(({ model, runs, moment, agents }) => {
   const graph = useMemo(() => runs && layout(runs), [runs]);
   if (!runs) return null;
   const current = runs.runs.findIndex((r) => r.position === moment.run?.position);
@@ -52,14 +51,13 @@ export const Runs = ({ model, moment, agents }) => {
     const r = runs.runs[i];
     const lasted = micros(r.last_at) - micros(r.started_at);
     const end = model.index.end(r.position);
-    const parent = r.parent && r.parent !== i ? ", continues run " + r.parent : "";
-    return html`<button type="button" class="run-row" disabled=${end === undefined} aria-label=${`Run ${r.number}, ${plain(r.run_id) || "no id"}, ${endWord(r.end)}${parent}, branch ${r.branch}`} onClick=${() => model.jump(end, true)}>
+    return html`<button type="button" class="run-row" disabled=${end === undefined} onClick=${() => model.jump(end, true)}>
 <${Lanes} lines=${graph.lines[i]} lane=${graph.lanes.get(r.branch)} width=${graph.width} end=${r.end} />
-<span class="num">${r.number}</span> <span class="id"><${Text} text=${r.run_id || "no id"} breaks=${false} /></span> ${agents.get(r.position) && html`<span class="agent"><${Text} text=${agents.get(r.position)} breaks=${false} /></span>`} <${End} end=${r.end} /> <span class="num">${lasted >= 0 ? duration(lasted) : ""}</span></button>`;
+<span class="num"><span class="sr">Run </span>${r.number}</span> <span class="id"><${Text} text=${r.run_id || "no id"} breaks=${false} /></span> <span class="agent">${agents.get(r.position) && html`<${Text} text=${agents.get(r.position)} breaks=${false} />`}</span> <${End} end=${r.end} /> <span class="num">${lasted >= 0 ? duration(lasted) : ""}</span><span class="sr">${r.parent && r.parent !== i ? ", continues run " + r.parent : ""}${runs.branches.length > 1 ? ", branch " + r.branch : ""}</span></button>`;
   };
   return html`<section aria-labelledby="runs"><h3 id="runs">Runs <small>${plural(runs.runs.length, "run", "runs")}${runs.branches.length > 1 ? " in " + plural(runs.branches.length, "branch", "branches") : ""}</small></h3>
 ${runs.runs.length === 0 ? html`<p class="none">No run has begun.</p>` : html`<${Rows} total=${runs.runs.length} height=${rowHeight} render=${render} label="Runs" current=${current} />`}</section>`;
-};
+});
 
 // scale maps positions or times to x coordinates as the picture of the server has them.
 const stretches = 256;
@@ -133,23 +131,24 @@ ${facts.findings.length > 0 && html`<h4>Findings</h4><ul class="findings">${fact
 ${facts.findings_more > 0 && html`<p class="cut">${plural(facts.findings_more, "more finding is", "more findings are")} not shown.</p>`}`;
 };
 
-// useFacts loads the facts of a run, again when it has ended, and now and then while it goes on.
+// useFacts loads the facts of a run if they are wanted, and again now and then while it goes on.
 const pause = 5000;
-export const useFacts = (thread, run, version, wanted) => {
+export const useFacts = (thread, run, wanted) => {
   const [facts, setFacts] = useState(null);
-  const known = facts?.run === run ? facts : null;
+  const position = run?.position;
   useEffect(() => {
-    if (!run || !wanted) return undefined;
+    if (!position || !wanted) return undefined;
     const stop = new AbortController();
-    const timer = setTimeout(() => {
-      get(withQuery(threadPath(thread, "facts"), { run }), { signal: stop.signal }).then(setFacts, (error) => error.name !== "AbortError" && setFacts({ run, problem: error.message }));
-    }, known ? pause : 0);
+    const load = () =>
+      get(withQuery(threadPath(thread, "facts"), { run: position }), { signal: stop.signal }).then(setFacts, (error) => error.name !== "AbortError" && setFacts({ run: position, problem: error.message }));
+    load();
+    const timer = run.end === "open" ? setInterval(load, pause) : 0;
     return () => {
-      clearTimeout(timer);
+      clearInterval(timer);
       stop.abort();
     };
-  }, [thread, run, version, wanted]);
-  return known;
+  }, [thread, position, run?.end, wanted]);
+  return facts?.run === position ? facts : null;
 };
 
 const families = [["", "all entries"], ["run", "Run"], ["text", "Text"], ["reasoning", "Reasoning"], ["tool", "Tools"], ["state", "State"], ["activity", "Activity"], ["snapshot", "Snapshot"], ["other", "Other"], ["bad", "without a type"]];
@@ -173,5 +172,3 @@ ${index.last < model.last && html`<p class="none">${count.format(index.last)} of
 ${index.full && html`<p class="cut">The list ends at ${count.format(index.last)}, because the thread is too long for it.</p>`}
 ${total === 0 ? html`<p class="none">There are none.</p>` : html`<${Rows} total=${total} height=${rowHeight} render=${render} label="Entries" current=${current} />`}`;
 };
-
-export { localTime };

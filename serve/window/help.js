@@ -3,7 +3,7 @@ import { html, useEffect, useRef } from "./html.js";
 const lists = [
   ["On every page", [[["?"], "show these keys"], [["Tab"], "go to the next link, button or field"]]],
   ["In the list of threads", [[["/"], "search"], [["j", "↓"], "next thread"], [["k", "↑"], "previous thread"], [["Home", "End"], "first or last thread"], [["Enter"], "open the thread"], [["Esc"], "in the search: clear it"]]],
-  ["In a thread", [[["←", "→"], "previous or next event"], [["Shift ←", "Shift →"], "previous or next message"], [["Alt ←", "Alt →"], "previous or next run"], [["Home", "End"], "first position, or the last, where the page follows the thread"]]],
+  ["In a thread", [[["←", "→"], "previous or next event"], [["Shift ←", "Shift →"], "previous or next message"], [["Ctrl ←", "Ctrl →"], "previous or next run (Alt on a Mac)"], [["Home", "End"], "first position, or the last, where the page follows the thread"]]],
 ];
 
 // Help lists the keys in a dialog.

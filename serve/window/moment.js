@@ -1,5 +1,5 @@
 // A moment of a thread: the conversation, the state, and the entry that made them so.
-import { get, request, threadPath, withQuery } from "./api.js";
+import { request, threadPath, withQuery } from "./api.js";
 import { bytes } from "./formats.js";
 import { count, html, plain, plural, useEffect, useLayoutEffect, useRef, useState, visible } from "./html.js";
 import { End } from "./shell.js";
@@ -21,11 +21,21 @@ const maxWhole = 1 << 20;
 // Cut is the beginning of a message that is loaded only if the user wants it.
 const Cut = ({ thread, position, index, message }) => {
   const [whole, setWhole] = useState(null);
+  const [loading, setLoading] = useState(false);
   const [problem, setProblem] = useState("");
   const path = withQuery(threadPath(thread, "messages", index), { position });
+  const load = async () => {
+    setLoading(true);
+    try {
+      setWhole(parse(await (await request(path)).text()));
+    } catch (error) {
+      setProblem(error.message);
+    }
+    setLoading(false);
+  };
   if (whole) return html`<${Content} content=${whole.content} /><${Calls} calls=${whole.toolCalls} results=${[]} />`;
   return html`<div class="content"><${Text} text=${message.content ?? ""} />…</div>
-<p class="more"><button type="button" onClick=${() => get(path).then(setWhole, (error) => setProblem(error.message))}>Show all (${bytes(message.bytes)})</button> <button type="button" onClick=${() => save(path, "message-" + index + ".json").catch((error) => setProblem(error.message))}>Download</button></p>
+<p class="more"><button type="button" data-all=${!problem} disabled=${loading} onClick=${load}>Show all (${bytes(message.bytes)})</button> <button type="button" onClick=${() => save(path, "message-" + index + ".json").catch((error) => setProblem(error.message))}>Download</button></p>
 ${problem && html`<p class="note" role="alert">${problem}</p>`}`;
 };
 
@@ -97,27 +107,20 @@ const Message = memo(
   ({ thread, position, index, message, mark, results, cut }) => {
     const role = string(message.role);
     const kept = mark?.change === "changed" ? mark.kept : undefined;
-    const called = mark?.change === "changed" && Array.isArray(message.toolCalls) && message.toolCalls.length > 0 && kept !== undefined;
-    // kept is that of the last tool call if the content stayed.
-    const text = called && (string(message.content).length <= kept || string(message.content) === "") ? undefined : kept;
+    const called = mark?.of === "arguments";
     const body = cut
       ? html`<${Cut} thread=${thread} position=${position} index=${index} message=${message} />`
       : role === "tool"
         ? html`<${Result} message=${message} kept=${kept} />`
-        : html`<${Content} content=${message.content} kept=${called ? text : kept} /><${Calls} calls=${message.toolCalls} results=${results} kept=${kept} last=${called && text === undefined} />`;
+        : html`<${Content} content=${message.content} kept=${called ? undefined : kept} /><${Calls} calls=${message.toolCalls} results=${results} kept=${kept} last=${called} />`;
     const inside = role === "reasoning" ? html`<details class="long"><summary>Reasoning <span class="size">${plural(string(message.content).length, "character", "characters")}</span></summary>${body}</details>` : body;
     const detail = role === "activity" ? string(message.activityType) : role === "tool" ? "answers " + (string(message.toolCallId) || "no call") : "";
     return html`<p class="who"><strong>${role ? html`<${Text} text=${role} breaks=${false} />` : "no role"}</strong>${string(message.name) && html` <span class="name"><${Text} text=${message.name} breaks=${false} /></span>`}${detail && html` <span><${Text} text=${detail} breaks=${false} /></span>`}</p>
 <div class="what">${inside}${mark && html`<ul class="chips"><li class="tag keep">${mark.change}</li></ul>`}${string(message.id) && html`<p class="id">id <${Text} text=${message.id} breaks=${false} /></p>`}</div>
 <${Raw} message=${message} />`;
   },
-  (a, b) => a === b,
+  (a, b) => a.sign !== b.sign,
 );
-// The properties of a Message change identity with each answer; its sign says whether they differ.
-const compare = Message.prototype.shouldComponentUpdate;
-Message.prototype.shouldComponentUpdate = function (next) {
-  return next.sign !== this.props.sign && compare.call(this, next);
-};
 
 // gather makes the list of what is shown from the messages of a moment: results are with the
 // tool calls that they answer.
@@ -150,8 +153,10 @@ ${string(ask.interrupt.toolCallId) && html`<p class="id">about the tool call <${
 ${ask.answer === undefined ? html`<p class="none">${note.waits ? "It waits for an answer." : "No request answers it."}</p>` : html`<p><span class="tag keep">answer</span> <${Text} text=${string(ask.answer.status) || "answered"} breaks=${false} /></p>${ask.answer.payload !== undefined && html`<${Tree} value=${ask.answer.payload} label="Answer" />`}`}</div>`)}
 </li>`;
 
+const near = 24; // pixels
+
 // Conversation shows the messages, with the notes behind the messages that they follow.
-export const Conversation = ({ thread, moment, notes, model }) => {
+export const Conversation = memo(({ thread, moment, notes, model }) => {
   const { messages, position } = moment;
   const list = useRef(null);
   const rows = gather(messages, moment.changed);
@@ -165,15 +170,18 @@ export const Conversation = ({ thread, moment, notes, model }) => {
     if (i < 0) i = rows.findLastIndex((row) => row.index < note.count);
     behind.set(i, [...(behind.get(i) ?? []), note]);
   }
-  // The first message that changed is brought into view.
+  // What changed first is brought into view, but not if the reader of a thread that goes on has
+  // scrolled up.
+  const left = useRef(-Infinity);
   useLayoutEffect(() => {
     const first = moment.changed.messages.find((m) => m.change !== "removed");
     const item = first && list.current?.querySelector(`[data-index="${first.index}"]`);
-    if (!item) return;
-    const { top, bottom } = item.getBoundingClientRect();
+    if (!item || (model.following && scrollY < left.current - near)) return;
+    const { top, bottom } = (item.querySelector("mark") ?? item).getBoundingClientRect();
     const bar = document.querySelector(".moment-bar")?.getBoundingClientRect().bottom ?? 0;
-    if (bottom > innerHeight) scrollBy(0, Math.min(bottom - innerHeight + 16, Math.max(0, top - bar - 16)));
-    else if (top < bar) scrollBy(0, top - bar - 16);
+    if (bottom > innerHeight - near) scrollBy(0, Math.min(bottom - innerHeight + near, Math.max(0, top - bar - near)));
+    else if (top < bar) scrollBy(0, top - bar - near);
+    left.current = scrollY;
   }, [position]);
   const removed = moment.changed.messages.filter((m) => m.change === "removed").length;
   const notesAt = (i) => (behind.get(i) ?? []).map((note) => html`<${Note} key=${"run" + note.run} note=${note} />`);
@@ -191,7 +199,7 @@ ${rows.map((row, i) => [
 ${removed > 0 && html`<p class="note">${plural(removed, "message was", "messages were")} removed here.</p>`}
 ${end < messages.count && html`<p class="more"><button type="button" onClick=${() => model.later()}>Show later messages (${count.format(messages.count - end)})</button></p>`}
 </section>`;
-};
+});
 
 // Value is a value before or after a change.
 const Value = ({ of, name, cut }) => (Object.hasOwn(of, name) ? html`<code><${Text} text=${json(of[name])} breaks=${false} /></code>` : html`<small>${cut ? "not shown, it is large" : "nothing"}</small>`);
@@ -200,11 +208,11 @@ const Value = ({ of, name, cut }) => (Object.hasOwn(of, name) ? html`<code><${Te
 const Changes = ({ changed }) => {
   if (changed.state.length === 0) return null;
   return html`<h4>Changed here</h4><ul class="changes" aria-label="Changed places">${changed.state.map((c) => html`<li key=${c.pointer} class=${c.change}><code class="k"><${Text} text=${c.pointer || "the whole state"} breaks=${false} /></code> <span class="tag keep">${c.change}</span>
-<span class="was"><${Value} of=${c} name="before" cut=${c.cut} /> → <${Value} of=${c} name="after" cut=${c.cut} /></span></li>`)}</ul>`;
+<span class="was"><${Value} of=${c} name="before" cut=${c.cut} /> → <${Value} of=${c} name="after" cut=${c.cut} /></span></li>`)}</ul>${changed.more > 0 && html`<p class="cut">${plural(changed.more, "more change is", "more changes are")} not listed.</p>`}`;
 };
 
 // State shows the state as a tree, in which the changed places are marked.
-export const State = ({ thread, moment }) => {
+export const State = memo(({ thread, moment }) => {
   const [whole, setWhole] = useState(null);
   const [problem, setProblem] = useState("");
   useEffect(() => setWhole(null), [moment.position, moment.state_cut]);
@@ -223,13 +231,13 @@ ${moment.state_cut && !whole
     ? html`<p class="more"><button type="button" onClick=${load}>Show the state (${bytes(moment.state_bytes)})</button> <button type="button" onClick=${() => save(path, "state.json").catch((error) => setProblem(error.message))}>Download</button></p>`
     : html`<${Tree} value=${whole ? whole.value : moment.state} marks=${marks} label="State" />`}
 ${problem && html`<p class="note" role="alert">${problem}</p>`}</section>`;
-};
+});
 
 // words names the kinds of entries.
 const words = new Map([["event", "an event"], ["input", "a request"], ["closing", "an event that the server added"], ["end", "the end of a stream"]]);
 
 // Entry shows the exact text of the entry, and what is said about it.
-export const Entry = ({ thread, moment }) => {
+export const Entry = memo(({ thread, moment }) => {
   const [problem, setProblem] = useState("");
   const { entry, position } = moment;
   const path = threadPath(thread, "entries", position);
@@ -240,4 +248,4 @@ ${entry.cut && html`<p class="cut">The rest is not shown here.</p>`}
 ${problem && html`<p class="note" role="alert">${problem}</p>`}
 ${moment.pending_tool_calls.length > 0 && html`<p>Tool calls without a result: ${moment.pending_tool_calls.map((id) => html`<code><${Text} text=${id} breaks=${false} /></code> `)}</p>`}
 ${moment.findings.length > 0 && html`<details><summary>${plural(moment.findings.length, "warning", "warnings")} about this conversation</summary><ul class="findings">${moment.findings.map((f) => html`<li class=${f.severity}><span class="severity">${f.severity}</span> <${Text} text=${f.message} breaks=${false} /> <span class="tag">${f.code}</span></li>`)}</ul></details>`}</section>`;
-};
+});

@@ -1,6 +1,6 @@
 // The page of a thread.
-import { threadPath, withQuery, get, request } from "./api.js";
 import { html, count, plain, plural, useCallback, useEffect, useMemo, useRef, useState, visible } from "./html.js";
+import { bytes } from "./formats.js";
 import { address, announce, End, endWord, Failure } from "./shell.js";
 import { Actions, Cancel, CopyLink } from "./actions.js";
 import { Entries, RunFacts, Runs, useFacts } from "./facts.js";
@@ -125,32 +125,65 @@ const useAnnouncements = (model) => {
   }, [live, following, end]);
 };
 
+// unfold shows all of the long texts of the conversation.
+const unfold = async () => {
+  for (;;) {
+    await new Promise(requestAnimationFrame);
+    const folded = [...document.querySelectorAll(".conversation [data-all]")];
+    if (folded.length === 0) return;
+    for (const button of folded) button.click();
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+
+// useFolds opens what is folded in the conversation while it is printed.
+const useFolds = () =>
+  useEffect(() => {
+    let opened = [];
+    const before = () => {
+      opened = [...document.querySelectorAll(".conversation details.long:not([open])")];
+      for (const details of opened) details.open = true;
+    };
+    const after = () => opened.forEach((details) => (details.open = false));
+    addEventListener("beforeprint", before);
+    addEventListener("afterprint", after);
+    return () => {
+      removeEventListener("beforeprint", before);
+      removeEventListener("afterprint", after);
+    };
+  }, []);
+
 export const ThreadPage = ({ thread, at, session, go }) => {
   const model = useModel(thread, at, go);
   useMoves(model);
   useAnnouncements(model);
+  useFolds();
   const wide = useMemo(() => matchMedia("(min-width: 60rem)").matches, []);
   const [open, setOpen] = useState({ facts: wide, entries: false, actions: false });
   const set = (name) => (value) => setOpen((o) => ({ ...o, [name]: value }));
   const { moment, problem } = model;
   const run = moment?.run;
   const live = run?.end === "open";
-  const facts = useFacts(thread, run?.position, run?.end + (live ? ":" + model.index.last : ""), open.facts || open.actions);
+  const facts = useFacts(thread, run, open.facts || open.actions);
   const agents = useMemo(() => new Map(facts?.agent ? [[facts.run, facts.agent]] : []), [facts]);
   const notes = useNotes(thread, model);
   const [printing, setPrinting] = useState(false);
   const print = useCallback(async () => {
     setPrinting(true);
     try {
-      if (await model.all()) setTimeout(() => window.print(), 0);
+      if (await model.all()) {
+        await unfold();
+        window.print();
+      }
     } catch (error) {
       model.fail(error);
     }
     setPrinting(false);
   }, [model]);
   const href = new URL(address({ thread, at: model.position }), document.baseURI).href;
-  return html`<article class="thread">
+  return html`<article class="thread" data-position=${moment?.position} data-last=${model.last} data-indexed=${model.index.last} data-runs=${model.runs?.runs.length}>
 <h2>${visible(thread)}</h2>
+${moment && html`<p class="word">${plural(model.last, "entry", "entries")}, ${model.index.last < model.last ? "" : bytes(model.index.total) + ", "}${plural(model.index.runs.length, "run", "runs")}${facts && !facts.problem && facts.sealed !== undefined ? facts.sealed > 0 ? ", sealed up to position " + count.format(facts.sealed) : ", not sealed" : ""}</p>`}
 <p class="buttons"><${CopyLink} href=${href} /> <button type="button" disabled=${!moment || printing} onClick=${print}>${printing ? "Loading all messages" : "Print"}</button></p>
 ${problem && html`<${Failure} problem=${problem} retry=${() => model.retry()} />`}
 ${!moment && !problem && html`<p class="none">Loading</p>`}
@@ -163,7 +196,7 @@ ${live && session.may.cancel && run.run_id && html`<${Cancel} key=${run.position
 <div class="right">
 <${Entry} thread=${thread} moment=${moment} />
 <${State} thread=${thread} moment=${moment} />
-<${Runs} model=${model} moment=${moment} agents=${agents} />
+<${Runs} model=${model} runs=${model.runs} indexed=${model.index.last} moment=${moment} agents=${agents} />
 </div>
 </div>
 <${Fold} title="The run, event by event" open=${open.facts} set=${set("facts")}><${RunFacts} thread=${thread} model=${model} moment=${moment} facts=${facts} /><//>

@@ -42,6 +42,7 @@ const numbers = (Kind) => {
 export class Index {
   last = 0; // the position up to which it is complete
   full = false; // it has as many entries as it may have
+  total = 0; // bytes of the entries
   messages = []; // positions after which a message is complete
   runs = []; // positions of RUN_STARTED
   #ends = new Map(); // position of RUN_STARTED -> position of the last entry of the run
@@ -85,6 +86,7 @@ export class Index {
       this.#stream.set(at, stream);
       this.#run.set(at, run);
       this.#bytes.set(at, columns.bytes[i]);
+      this.total += columns.bytes[i];
       this.#arrived.set(at, columns.arrived[i] ?? NaN);
       if (kind === "input") this.#inputs.set(stream, at);
       if (run === at) {

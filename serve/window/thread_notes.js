@@ -1,7 +1,7 @@
 // How the runs of a conversation ended, and how their questions were answered.
 import { request, threadPath, withQuery } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
-import { parse } from "./thread_parts.js";
+import { json, parse } from "./thread_parts.js";
 
 const maxNotes = 30; // runs of a conversation about which there are notes
 const maxRequest = 1 << 20; // bytes of a request that is read for its answers
@@ -69,11 +69,15 @@ export const useNotes = (thread, model) => {
     })();
     return () => stop.abort();
   }, [thread, wanted]);
-  return keys.flatMap((key, i) => {
+  const all = keys.flatMap((key, i) => {
     const note = known.current.get(key);
     if (!note) return [];
     const given = known.current.get(requests[i]) ?? [];
     const asks = note.interrupts.map((interrupt) => ({ interrupt, answer: given.find((a) => a?.interruptId === interrupt?.id) }));
     return [{ ...note, asks, waits: !ended[i].next }];
   });
+  // The same notes are the same list.
+  const notes = useRef([]);
+  if (json(all) !== json(notes.current)) notes.current = all;
+  return notes.current;
 };

@@ -2,12 +2,12 @@
 import { Component } from "preact";
 import { count, html, plural, useState, visible } from "./html.js";
 
-// memo returns a component that is rendered again only if a property changed. same compares the
-// values of a property.
-export const memo = (view, same = Object.is) =>
+// memo returns a component that is rendered again only if its properties differ from those
+// before. By default, one of them has to be another value.
+export const memo = (view, differs = (a, b) => [...new Set([...Object.keys(a), ...Object.keys(b)])].some((key) => !Object.is(a[key], b[key]))) =>
   class extends Component {
     shouldComponentUpdate(next) {
-      return [...new Set([...Object.keys(next), ...Object.keys(this.props)])].some((key) => !same(this.props[key], next[key]));
+      return differs(this.props, next);
     }
     render(properties) {
       return view(properties);
@@ -32,6 +32,8 @@ export const json = (value) => {
 
 const same = (a, b) => Object.is(a, b) || (typeof a === "object" && typeof b === "object" && json(a) !== "" && json(a) === json(b));
 
+const otherValue = (a, b) => Object.keys(b).some((key) => !same(a[key], b[key]));
+
 // Text is a text in which every character is visible. What follows its first kept units is
 // marked, if kept is not undefined.
 export const Text = memo(({ text, breaks = true, kept }) => {
@@ -49,13 +51,13 @@ const textual = 4000;
 const glimpse = 1000;
 
 // Long is a text that is folded if it is long. If it is marked, the marked part is shown.
-export const Long = memo(({ text, kept, total }) => {
+export const Long = memo(({ text, kept }) => {
   const [open, setOpen] = useState(false);
   if (open || text.length <= textual) return html`<${Text} text=${text} kept=${kept} />`;
   const tail = kept === undefined || kept >= text.length ? text.length : Math.max(glimpse, kept - 200);
   return html`<${Text} text=${text.slice(0, glimpse)} kept=${kept < glimpse ? kept : undefined} />${
     tail < text.length ? html` … <${Text} text=${text.slice(tail, tail + textual)} kept=${Math.max(0, kept - tail)} />` : null
-  }… <button type="button" class="copy" onClick=${() => setOpen(true)}>Show all (${total ?? plural(text.length, "character", "characters")})</button>`;
+  }… <button type="button" class="copy" data-all onClick=${() => setOpen(true)}>Show all (${plural(text.length, "character", "characters")})</button>`;
 });
 
 // part is how many members of a value are shown at first.
@@ -95,7 +97,7 @@ const Node = memo(({ name, value, pointer, marks, level }) => {
       ${keys.length > limit && html`<li><button type="button" class="copy" onClick=${() => setLimit(limit + part)}>Show ${count.format(Math.min(part, keys.length - limit))} more of ${count.format(keys.length - limit)}</button></li>`}
     </ul>`}
   </details></li>`;
-}, same);
+}, otherValue);
 
 // Tree shows a JSON value. Marks are places that changed, with pointer and change.
 export const Tree = ({ value, marks = [], label }) => html`<ul class="tree" aria-label=${label}><${Node} value=${value} pointer="" marks=${marks} level=${0} /></ul>`;
