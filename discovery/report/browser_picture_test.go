@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit/browser"
 )
 
-var picture = flag.Bool("picture", false, "write the picture of README.md")
+var writePicture = flag.Bool("picture", false, "write the picture of README.md")
 
 // TestBrowserPicture makes the picture of README.md: the beginning of a page about a run with a
 // tool. Fonts differ between machines, so it only compares the size; make picture writes it.
@@ -23,7 +23,7 @@ func TestBrowserPicture(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/backend-tool"), width, "light")
 	b.Holds(`document.body.innerText.includes("Kept 3 of 4 messages")`)
 	made := browser.Get(b.Tab, chromedp.CaptureScreenshot())
-	if *picture {
+	if *writePicture {
 		testkit.Write(t, path, made)
 	}
 	for name, data := range map[string][]byte{"made": made, path: testkit.Read(t, path)} {
