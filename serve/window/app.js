@@ -1,6 +1,6 @@
 import { get, hasToken, onUnauthorized, setToken } from "./api.js";
 import { html, plain, render, useCallback, useEffect, useRef, useState, visible } from "./html.js";
-import { address, announce, Failure, Link, useKeys } from "./shell.js";
+import { address, announce, Failure, Link, prepareToPrint, useKeys } from "./shell.js";
 import { Help } from "./help.js";
 import { newThreads } from "./feed.js";
 import { ThreadPage } from "./thread.js";
@@ -40,7 +40,7 @@ const App = () => {
   const [session, setSession] = useState(null);
   const [problem, setProblem] = useState(null);
   const [help, setHelp] = useState(false);
-  const [threads] = useState(newThreads);
+  const [threads, setThreads] = useState(newThreads);
   const wait = useRef(firstWait);
 
   const begin = useCallback(() => {
@@ -94,15 +94,12 @@ const App = () => {
   }, [at.thread]);
   useKeys({ "?": () => setHelp(true) });
 
-  const forget = () => {
-    setToken("");
-    threads.clear();
-    setSession(null);
-    begin();
-  };
+  // use begins again with another token, or without one if it is "". What the one before may see
+  // is forgotten.
   const use = (token) => {
     setToken(token);
-    threads.clear();
+    setThreads(newThreads());
+    setSession(null);
     begin();
   };
 
@@ -121,7 +118,7 @@ const App = () => {
 <header class="top">
 <h1>${at.thread ? html`<${Link} to=${{}} go=${go}>Threads<//>` : html`<span>p20export</span> Threads`}</h1>
 ${session?.tenant && html`<p class="tenant">Tenant <b>${visible(session.tenant)}</b></p>`}
-${session && hasToken() && html`<button type="button" onClick=${forget}>Forget the token</button>`}
+${session && hasToken() && html`<button type="button" onClick=${() => use("")}>Forget the token</button>`}
 <button type="button" aria-keyshortcuts="?" onClick=${() => setHelp(true)}>Keys</button>
 </header>
 <main id="main" tabindex="-1">${page}</main>
@@ -129,4 +126,9 @@ ${session && hasToken() && html`<button type="button" onClick=${forget}>Forget t
 ${help && html`<${Help} close=${() => setHelp(false)} />`}`;
 };
 
-render(html`<${App} />`, document.getElementById("app"));
+const show = () => render(html`<${App} />`, document.getElementById("app"));
+show();
+addEventListener("beforeprint", () => {
+  prepareToPrint();
+  show(); // at once
+});

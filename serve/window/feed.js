@@ -47,7 +47,7 @@ const pause = (milliseconds, signal) => new Promise((done) => {
 
 // newThreads returns an empty list, which follow fills and keeps up to date.
 export const newThreads = () => {
-  let known = new Map(); // rows by the id of the thread
+  const known = new Map(); // rows by the id of the thread
   let cursor; // of the next page of older threads; undefined: there was none yet, null: there is none
   const list = {
     rows: [], // newest first
@@ -56,11 +56,6 @@ export const newThreads = () => {
     find: "", scroll: 0, // what was searched for, and how far the list was scrolled
     complete: () => cursor === null,
     begun: () => cursor !== undefined,
-    clear: () => {
-      known = new Map();
-      cursor = undefined;
-      Object.assign(list, { rows: [], problem: null, added: 0, find: "", scroll: 0 });
-    },
   };
 
   // merge takes the threads of an answer, and reports whether its last one was known.

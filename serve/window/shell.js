@@ -19,7 +19,7 @@ export const End = ({ end }) => html`<span class=${"verdict end-" + (Object.hasO
 const next = (problem) => {
   switch (problem.status) {
     case 0:
-      return "Check that the server runs and that this machine can reach it.";
+      return "Check that the server runs and that this machine can reach it. If a web server asked for a login, load the page again.";
     case 401:
       return "Give a token that the server accepts.";
     case 403:
@@ -69,3 +69,11 @@ export const useKeys = (handlers) => useEffect(() => {
   document.addEventListener("keydown", pressed);
   return () => document.removeEventListener("keydown", pressed);
 });
+
+// usePrint calls a function before the page is printed. What it changes is printed.
+const prepared = new Set();
+export const usePrint = (prepare) => useEffect(() => {
+  prepared.add(prepare);
+  return () => prepared.delete(prepare);
+});
+export const prepareToPrint = () => prepared.forEach((prepare) => prepare());

@@ -1,10 +1,11 @@
 import { count, html, plain, plural, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, visible } from "./html.js";
 import { duration } from "./formats.js";
 import { matches, matchesEnd, parse, withEnd } from "./search.js";
-import { announce, End, endWord, Failure, Link, useKeys } from "./shell.js";
+import { announce, End, endWord, Failure, Link, useKeys, usePrint } from "./shell.js";
 
 const around = 12; // rows above and below the part of the list that is seen
 const announceTime = 10000; // milliseconds between two announcements of changes
+const printed = 5000; // rows that are printed, at most
 const typingTime = 400; // milliseconds after which what was typed is in the address
 
 // Row is a row of the list. Its index is that in the list.
@@ -30,7 +31,7 @@ const Table = ({ rows, threads, go }) => {
   const height = useRef(0); // of a row, in pixels; 0 before the first
   const active = useRef(null); // the id of the row that the keys are at
   const wanted = useRef(null); // the id of the row that gets the focus
-  const anchor = useRef(null); // the first row that is seen, and how far it is from the top
+  const anchor = useRef(null); // what is read, see keep
   const [range, setRange] = useState([0, 2 * around]);
   const [above, setAbove] = useState(0); // rows that came above what is read
 
@@ -47,6 +48,13 @@ const Table = ({ rows, threads, go }) => {
     if (top <= 0) setAbove(0);
     threads.scroll = scrollY;
   }, []);
+
+  // keep remembers what is read: the rows below the top of the window, if the list is scrolled.
+  const keep = () => {
+    const top = -body.current.getBoundingClientRect().top;
+    const first = Math.ceil(top / (height.current || 1));
+    anchor.current = top > 0 ? { rows, index, of: threads.find, seen: rows.slice(first, first + 2 * around) } : null;
+  };
 
   // The height of the first row is that of all.
   useLayoutEffect(() => {
@@ -72,6 +80,7 @@ const Table = ({ rows, threads, go }) => {
     body.current.style.setProperty("--first", String(from));
     const was = anchor.current;
     if (was && was.rows !== rows && was.of === threads.find) {
+      // A row that has changed itself goes to the top, so it is not what stays.
       const kept = was.seen.find((row) => index.has(row.thread_id) && rows[index.get(row.thread_id)].changed === row.changed);
       const moved = kept ? index.get(kept.thread_id) - was.index.get(kept.thread_id) : 0;
       if (moved) {
@@ -79,10 +88,7 @@ const Table = ({ rows, threads, go }) => {
         if (moved > 0) setAbove((n) => n + moved);
       }
     }
-    // What is read begins below the top of the window, and only if the list is scrolled.
-    const top = -body.current.getBoundingClientRect().top;
-    const first = Math.ceil(top / (height.current || 1));
-    anchor.current = top > 0 ? { rows, index, of: threads.find, seen: rows.slice(first, first + 2 * around) } : null;
+    keep();
     if (wanted.current !== null) {
       const link = [...body.current.querySelectorAll("a[data-thread]")].find((a) => a.dataset.thread === wanted.current);
       if (link) {
@@ -94,17 +100,19 @@ const Table = ({ rows, threads, go }) => {
   useEffect(() => {
     const scrolled = () => {
       look();
-      const top = -body.current.getBoundingClientRect().top;
-      const first = Math.ceil(top / (height.current || 1));
-      anchor.current = top > 0 ? { rows, index, of: threads.find, seen: rows.slice(first, first + 2 * around) } : null;
+      keep();
     };
     addEventListener("scroll", scrolled, { passive: true });
     addEventListener("resize", look);
+    addEventListener("afterprint", look);
     return () => {
+      removeEventListener("afterprint", look);
       removeEventListener("scroll", scrolled);
       removeEventListener("resize", look);
     };
   }, [rows]);
+
+  usePrint(() => setRange([0, printed]));
 
   // step moves the focus to a row.
   const step = (to) => {
