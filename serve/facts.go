@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/p20export/p20export/serve/internal/facts"
+	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 )
 
@@ -14,7 +15,7 @@ type factsOf struct {
 	Run int64 `json:"run"`
 	// RunID is null if RUN_STARTED has no id that the log has an index of.
 	RunID *string `json:"run_id"`
-	// Agent is null because the log does not know which agent answered.
+	// Agent is the name of the agent that answered, or null if no agent of a server did.
 	Agent *string `json:"agent"`
 	facts.Facts
 	// Capture is the name of the run's capture, or null if this server has none that is
@@ -36,6 +37,9 @@ func (s *Server) runFacts(q *request) {
 			return nil, false
 		}
 		doc := factsOf{Run: run.Start, Facts: *f}
+		if name := runs.AgentOf(run.Stream); name != "" {
+			doc.Agent = &name
+		}
 		if run.ID != "" {
 			doc.RunID = &run.ID
 		}

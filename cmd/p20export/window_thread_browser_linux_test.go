@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit/browser"
 )
 
-// A window is a browser, and a server whose window it opens.
-type window struct {
+// A threadWindow is a browser, and a server whose window it opens.
+type threadWindow struct {
 	*testing.T
 	browser *browser.Browser
 	serve   *server
@@ -24,21 +24,21 @@ type window struct {
 	args    []string
 }
 
-// openWindow starts a server and a browser.
-func openWindow(t *testing.T, args ...string) *window {
+// openThreadWindow starts a server and a browser.
+func openThreadWindow(t *testing.T, args ...string) *threadWindow {
 	t.Helper()
 	b, err := browser.Launch()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	w := &window{T: t, browser: b, args: args}
+	w := &threadWindow{T: t, browser: b, args: args}
 	w.serve, w.url = startServer(t, args...)
 	return w
 }
 
 // address returns the address of a thread at a position, or without one if it is 0.
-func (w *window) address(thread string, at int) string {
+func (w *threadWindow) address(thread string, at int) string {
 	query := url.Values{"thread": {thread}}
 	if at > 0 {
 		query.Set("at", fmt.Sprint(at))
@@ -47,7 +47,7 @@ func (w *window) address(thread string, at int) string {
 }
 
 // thread opens the page of a thread and waits until it shows a moment. The page can be judged.
-func (w *window) thread(thread string, at int, width int64, scheme string) *browser.Tab {
+func (w *threadWindow) thread(thread string, at int, width int64, scheme string) *browser.Tab {
 	w.Helper()
 	b := w.browser.Open(w.T, w.address(thread, at), width, scheme, browser.Command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
 	b.Until(complete)
@@ -55,7 +55,7 @@ func (w *window) thread(thread string, at int, width int64, scheme string) *brow
 }
 
 // clean reports what the browser has logged, and what the page loaded from elsewhere.
-func (w *window) clean(b *browser.Tab) {
+func (w *threadWindow) clean(b *browser.Tab) {
 	w.Helper()
 	for _, p := range b.Problems() {
 		w.Errorf("the browser says: %s", p)
@@ -163,7 +163,7 @@ func threadCaptures() []string {
 // The slider moves to every event of committed captures. What the page shows is what the server
 // restores.
 func TestBrowserWindowThreadMoments(t *testing.T) {
-	w := openWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))
+	w := openThreadWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))
 	_, text := look(t, w.url+"/threads")
 	var list struct {
 		Threads []struct {
@@ -193,7 +193,7 @@ func key(name, modifiers string) string {
 // Keys move by events, messages and runs, from everywhere but fields, and the address follows.
 // Going back shows the moment before a jump.
 func TestBrowserWindowThreadKeys(t *testing.T) {
-	w := openWindow(t, "log", "view", "--store", logOf(t, "langgraph/three-turns-1", "langgraph/three-turns-2", "langgraph/three-turns-3"))
+	w := openThreadWindow(t, "log", "view", "--store", logOf(t, "langgraph/three-turns-1", "langgraph/three-turns-2", "langgraph/three-turns-3"))
 	b := w.thread("thread-three-turns", 1, 1280, "light")
 	type column struct {
 		Types, Kinds []string
@@ -282,7 +282,7 @@ func TestBrowserWindowThreadKeys(t *testing.T) {
 
 // axe-core finds nothing, and nothing is wider than the window.
 func TestBrowserWindowThreadAxe(t *testing.T) {
-	w := openWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))
+	w := openThreadWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))
 	for _, of := range []struct {
 		thread string
 		at     int

@@ -109,7 +109,7 @@ func TestBrowserWindowThreadLive(t *testing.T) {
 	a.say <- begins
 	a.say <- word("one")
 
-	w := openWindow(t, "log", "view", "--store", log)
+	w := openThreadWindow(t, "log", "view", "--store", log)
 	b, other := w.thread(thread, 0, 1280, "light"), w.thread(thread, 0, 390, "dark")
 	want := "one"
 	for i := range 20 {
@@ -176,7 +176,7 @@ func TestBrowserWindowThreadLive(t *testing.T) {
 // A run is cancelled after a question.
 func TestBrowserWindowThreadCancels(t *testing.T) {
 	a := newSpeaker(t)
-	w := openWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
+	w := openThreadWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
 	a.start(t, w.url, "t", "r1", "What is it?")
 	a.say <- begins
 	a.say <- word("one")
@@ -200,7 +200,7 @@ func TestBrowserWindowThreadCancels(t *testing.T) {
 // the agent is answered, and the answer is shown.
 func TestBrowserWindowThreadContinues(t *testing.T) {
 	a := newSpeaker(t)
-	w := openWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
+	w := openThreadWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
 	a.start(t, w.url, "t", "r1", "What is it?")
 	for _, event := range []string{begins, word("It is one."), textEnds, done} {
 		a.say <- event
@@ -269,7 +269,7 @@ func TestBrowserWindowThreadHostile(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked.Store(r.URL.String(), true) }))
 	t.Cleanup(elsewhere.Close)
 	a := newSpeaker(t)
-	w := openWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
+	w := openThreadWindow(t, "serve", "--store", "sqlite:"+filepath.Join(t.TempDir(), "events.db"), "--upstream", "guide="+a.URL)
 	markup := `<img src=x onerror="window.owned=1"><script>window.owned=1</script>` + "\u202e\u0000\u2028"
 	hostile := js(markup)
 	thread, run := "../"+strings.Trim(markup, "\x00")[:60]+"\u202e", "r/'\"<b>"
