@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -188,7 +189,7 @@ func (s *Server) atMoment(q *request, make func(*restore.Moment) []byte) {
 	defer leave()
 	s.build(q, s.heavy, func() (string, []byte, bool) {
 		m, err := momentAt(q.Context(), w, position)
-		useful = err == nil
+		useful = !errors.Is(err, store.ErrNoThread) && !errors.Is(err, store.ErrDeleted)
 		leave()
 		if err != nil {
 			s.fail(q, err)

@@ -65,7 +65,7 @@ func (s *walkers) enter(ctx context.Context, key store.Key) *walker {
 }
 
 // leave ends the turn of a caller, and drops walkers that exceed the limits. A walker that is not
-// useful, because its thread cannot be read, is dropped too.
+// useful, because there is no such thread, is dropped too.
 func (s *walkers) leave(w *walker, useful bool) {
 	bytes := w.Bytes()
 	<-w.turn

@@ -88,7 +88,7 @@ func TestClone(t *testing.T) {
 				}
 				c.then = c.view.text()
 			}
-			if len(queue) == 0 {
+			for len(queue) == 0 { // a damaged stream can be empty
 				queue = judge.Generate(random, judge.Generator{With: odd})
 				if random.IntN(3) == 0 {
 					queue = judge.Damage(random, queue)

@@ -7,7 +7,7 @@ import (
 )
 
 // checkpointEntries is the least number of entries between two checkpoints. Applying so many
-// takes about as long as a client does not notice.
+// takes a few milliseconds.
 const checkpointEntries = 512
 
 // checkpoints are copies of a replay at many of its entries. If they take more memory than the

@@ -16,10 +16,8 @@ import (
 	"github.com/p20export/p20export/store/restore"
 )
 
-// TestHostile restores threads of any entries as of every position: there is always a
-// result, and the same one when the log has grown.
-func TestHostile(t *testing.T) {
-	t.Parallel()
+// hostile returns entries of any kind and content, in any order.
+func hostile(t *rapid.T) (entries []store.Entry) {
 	data := []string{
 		``, `nope`, `null`, `[]`, `{}`, `{"type":5}`, "\xff", `{"type":"RUN_STARTED"}`, `{"type":"RUN_STARTED","runId":"a"}`,
 		`{"type":"RUN_STARTED","runId":"b","parentRunId":"a","input":{"messages":["x",{"id":"m"},{"id":5}]}}`, `{"type":"RUN_STARTED","runId":"a","parentRunId":"b"}`,
@@ -28,21 +26,28 @@ func TestHostile(t *testing.T) {
 		`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"x"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"y"}`, `{"type":"STATE_DELTA","delta":[{"op":"add","path":"/0","value":1}]}`,
 		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"n","role":"user","content":"z"}]}`, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`,
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		ended := make(map[string]bool)
-		var entries []store.Entry
-		for range rapid.IntRange(1, 30).Draw(t, "entries") {
-			e := store.Entry{
-				Stream: rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(t, "stream"),
-				Kind:   rapid.SampledFrom([]store.Kind{store.Event, store.Event, store.Event, store.Input, store.Closing, store.End}).Draw(t, "kind"),
-				Data:   []byte(rapid.SampledFrom(data).Draw(t, "data")),
-			}
-			if ended[e.Stream] {
-				continue
-			}
-			ended[e.Stream] = e.Kind == store.End
-			entries = append(entries, e)
+	ended := make(map[string]bool)
+	for range rapid.IntRange(1, 30).Draw(t, "entries") {
+		e := store.Entry{
+			Stream: rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(t, "stream"),
+			Kind:   rapid.SampledFrom([]store.Kind{store.Event, store.Event, store.Event, store.Input, store.Closing, store.End}).Draw(t, "kind"),
+			Data:   []byte(rapid.SampledFrom(data).Draw(t, "data")),
 		}
+		if ended[e.Stream] {
+			continue
+		}
+		ended[e.Stream] = e.Kind == store.End
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// TestHostile restores threads of any entries as of every position: there is always a
+// result, and the same one when the log has grown.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries := hostile(t)
 		o := restore.Options{Input: rapid.SampledFrom([]restore.Input{"", restore.Full, restore.Normalized}).Draw(t, "input")}
 		all := open(t, entries, o)
 		for i := range entries {

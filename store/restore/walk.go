@@ -124,10 +124,8 @@ func (w *Walker) moment(ctx context.Context, position int64) (*Moment, error) {
 	n := w.thread.owner(e)
 	m := &Moment{Entry: *e, Last: w.thread.Last}
 	before := n
-	if n != nil {
-		if r := &w.thread.runs[n.Index]; position == r.Input || position == r.Start && r.Input == 0 {
-			before = n.Parent
-		}
+	if n != nil && position == w.thread.runs[n.Index].Input {
+		before = n.Parent
 	}
 	if err := w.move(ctx, before, position-1); err != nil {
 		return nil, err

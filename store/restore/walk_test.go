@@ -117,11 +117,23 @@ func TestWalk(t *testing.T) {
 			broken: rapid.Bool().Draw(t, "broken"),
 		}, rapid.Uint64().Draw(t, "seed"))
 		o := restore.Options{Input: restore.Input(rapid.SampledFrom(restore.Inputs()).Draw(t, "input"))}
-		walkAtRandom(t, g.entries, o, rapid.Uint64().Draw(t, "walk"))
+		walkAtRandom(t, g.entries, o, rapid.Uint64().Draw(t, "walk"), true)
 	})
 }
 
-func walkAtRandom(t fataler, entries []store.Entry, o restore.Options, seed uint64) {
+// TestWalkHostile does so with entries of any kind and content, in any order.
+func TestWalkHostile(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries := hostile(t)
+		o := restore.Options{Input: restore.Input(rapid.SampledFrom(restore.Inputs()).Draw(t, "input"))}
+		if len(entries) > 0 {
+			walkAtRandom(t, entries, o, rapid.Uint64().Draw(t, "walk"), false)
+		}
+	})
+}
+
+func walkAtRandom(t fataler, entries []store.Entry, o restore.Options, seed uint64, before bool) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
 	log := memory.New()
@@ -153,7 +165,7 @@ func walkAtRandom(t fataler, entries []store.Entry, o restore.Options, seed uint
 		}
 		m := walkTo(t, w, log, o, at)
 		texts = append(texts, viewText(m))
-		if random.IntN(8) == 0 {
+		if before && random.IntN(8) == 0 {
 			checkBefore(t, log, o, m)
 		}
 		moments = append(moments, m)
@@ -342,6 +354,37 @@ func TestWalkCosts(t *testing.T) {
 			walkTo(t, w, log, restore.Options{}, last/3)
 			if bytes, most := w.Bytes(), c.limit+4<<20; bytes > most {
 				t.Errorf("%d runs, limit %d: the Walker takes %d bytes", runs, c.limit, bytes)
+			}
+		}
+	}
+}
+
+// TestWalkInterleaved has a request before the last events of the run that it continues. They
+// precede it once the run has begun, and not as of the request itself.
+func TestWalkInterleaved(t *testing.T) {
+	t.Parallel()
+	text := func(stream, id string) store.Entry {
+		return store.Entry{Stream: stream, Kind: store.Event, Data: fmt.Appendf(nil, `{"type":"TEXT_MESSAGE_CHUNK","messageId":%q,"role":"assistant","delta":"x"}`, id)}
+	}
+	log := memory.New()
+	if _, err := log.Append(t.Context(), key, 0, []store.Entry{
+		{Stream: "a", Kind: store.Event, Data: []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"a"}`)},
+		text("a", "m1"),
+		{Stream: "b", Kind: store.Input, Data: []byte(`{"runId":"b","parentRunId":"a","messages":[{"id":"u","role":"user","content":"y"}]}`)},
+		text("a", "m2"),
+		{Stream: "b", Kind: store.Event, Data: []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"b","parentRunId":"a"}`)},
+		text("a", "m3"),
+		text("b", "m4"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range restore.Inputs() {
+		o := restore.Options{Input: restore.Input(input)}
+		for from := range int64(7) {
+			for to := range int64(7) {
+				w := restore.NewWalker(log, key, o, 1<<20)
+				walkTo(t, w, log, o, from+1)
+				walkTo(t, w, log, o, to+1)
 			}
 		}
 	}
