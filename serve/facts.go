@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/p20export/p20export/serve/internal/facts"
-	"github.com/p20export/p20export/serve/internal/runs"
 	"github.com/p20export/p20export/store"
 )
 
@@ -15,7 +14,7 @@ type factsOf struct {
 	Run int64 `json:"run"`
 	// RunID is null if RUN_STARTED has no id that the log has an index of.
 	RunID *string `json:"run_id"`
-	// Agent is the name of the agent that answered, or null if no agent of a server did.
+	// Agent is the name of the agent, or null if the log does not have it.
 	Agent *string `json:"agent"`
 	facts.Facts
 	// Capture is the name of the run's capture, or null if this server has none that is
@@ -36,10 +35,7 @@ func (s *Server) runFacts(q *request) {
 			s.fail(q, err)
 			return nil, false
 		}
-		doc := factsOf{Run: run.Start, Facts: *f}
-		if name := runs.AgentOf(run.Stream); name != "" {
-			doc.Agent = &name
-		}
+		doc := factsOf{Run: run.Start, Agent: agentOf(run.Stream), Facts: *f}
 		if run.ID != "" {
 			doc.RunID = &run.ID
 		}

@@ -10,7 +10,9 @@ import (
 
 // lineageOf is the lineage of a thread.
 type lineageOf struct {
-	ThreadID string              `json:"thread_id"`
+	ThreadID string `json:"thread_id"`
+	// Sealed is the position up to which the thread is sealed, or 0.
+	Sealed   int64               `json:"sealed"`
 	Runs     []runRow            `json:"runs"`
 	Branches []lineage.BranchRow `json:"branches"`
 	Findings []finding.Finding   `json:"findings"`
@@ -18,6 +20,8 @@ type lineageOf struct {
 
 // runRow is a run of a thread.
 type runRow struct {
+	// Agent is the name of the agent, or null if the log does not have it.
+	Agent *string `json:"agent"`
 	lineage.RunRow
 	// ClosingCode is the code with which a server closed the run, or null.
 	ClosingCode *string `json:"closing_code"`
@@ -56,6 +60,7 @@ func (s *Server) lineage(q *request) (document any, ok bool) {
 		list = append(list, restore.Lineage(&r))
 	}
 	doc := newLineage(key.Thread, lineage.New(list))
+	doc.Sealed = t.Sealed
 	for i := range doc.Runs {
 		if last := stopped[doc.Runs[i].Position]; last > 0 {
 			if doc.Runs[i].ClosingCode, err = s.closingCode(q, last); err != nil {
@@ -88,7 +93,7 @@ func newLineage(id string, g *lineage.Graph) lineageOf {
 		var rows []lineage.RunRow
 		rows, doc.Branches = t.Rows()
 		for _, r := range rows {
-			doc.Runs = append(doc.Runs, runRow{RunRow: r})
+			doc.Runs = append(doc.Runs, runRow{RunRow: r, Agent: agentOf(r.Source)})
 		}
 	}
 	return doc

@@ -212,9 +212,9 @@ func TestDocuments(t *testing.T) {
 	fill(t, log, store.Key{Thread: "t"}, "r1", "r2")
 	p := start(t, log, nil, serve.Settings{})
 	same(t, p.get("/threads").text()[:101], `{"threads":[{"thread_id":"t","entries":10,"runs":2,"bytes":594,"packed":0,"sealed":0,"created_at":"20`)
-	same(t, p.get("/threads/t/runs").text(), `{"thread_id":"t","runs":[`+
-		`{"number":1,"run_id":"r1","parent_run_id":null,"parent":null,"edge":"root","branch":1,"depth":0,"source":"r1","position":2,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null},`+
-		`{"number":2,"run_id":"r2","parent_run_id":null,"parent":1,"edge":"implied","branch":1,"depth":1,"source":"r2","position":7,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null}],`+
+	same(t, p.get("/threads/t/runs").text(), `{"thread_id":"t","sealed":0,"runs":[`+
+		`{"agent":null,"number":1,"run_id":"r1","parent_run_id":null,"parent":null,"edge":"root","branch":1,"depth":0,"source":"r1","position":2,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null},`+
+		`{"agent":null,"number":2,"run_id":"r2","parent_run_id":null,"parent":1,"edge":"implied","branch":1,"depth":1,"source":"r2","position":7,"events":3,"started_at":"2026-01-02T03:04:05Z","last_at":"2026-01-02T03:04:05Z","end":"finished","closing_code":null}],`+
 		`"branches":[{"number":1,"from":null,"level":0,"runs":2,"first":1,"last":2}],"findings":[]}`)
 	restored := `{"thread_id":"t","position":4,"run":2,"run_id":"r1","end":"finished","messages":[{"id":"u-r1","role":"user","content":"Hello."}],"state":{"run":"r1"},"known":true,` +
 		`"pending_tool_calls":[],"interrupts":[],"used":[2],"entries":4,"findings":[]}`

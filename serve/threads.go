@@ -57,12 +57,18 @@ type latestRun struct {
 func newThread(t *store.Thread) thread {
 	row := thread{ThreadID: t.Thread, Entries: t.Last, Runs: t.Runs, Bytes: t.Bytes, Packed: t.Packed, Sealed: t.Sealed, CreatedAt: artifact.FormatTime(t.CreatedAt), UpdatedAt: artifact.FormatTime(t.UpdatedAt)}
 	if r := t.Latest; r != nil {
-		row.Latest = &latestRun{Position: r.Start, RunID: r.ID, End: r.End, StartedAt: known(r.StartedAt), LastAt: known(r.LastAt)}
-		if agent := runs.AgentOf(r.Stream); agent != "" {
-			row.Latest.Agent = &agent
-		}
+		row.Latest = &latestRun{Position: r.Start, RunID: r.ID, End: r.End, StartedAt: known(r.StartedAt), LastAt: known(r.LastAt), Agent: agentOf(r.Stream)}
 	}
 	return row
+}
+
+// agentOf returns the name of the agent that answers in a stream, or nil if the log does not have
+// it.
+func agentOf(stream string) *string {
+	if name := runs.AgentOf(stream); name != "" {
+		return &name
+	}
+	return nil
 }
 
 // known returns a time as text, or nil if it is not known.
