@@ -136,18 +136,32 @@ const flat = (m) => JSON.stringify(m.messages.map((x) => [x.role, x.content, x.m
 `
 
 // walk is JavaScript that moves the slider to every position of the thread, and returns the first
-// difference between what the page shows and what the server restored.
+// difference between what the page shows and what the server restored. What an entry changed must
+// be marked, and its exact text shown.
 const walk = `(async () => {` + shownThread + `
 const thread = new URLSearchParams(location.search).get("thread");
 const article = document.querySelector(".thread");
 const slider = document.getElementById("slider");
+let before = null;
 for (let n = 1; n <= Number(slider.max); n++) {
   slider.value = String(n);
   slider.dispatchEvent(new Event("input", { bubbles: true }));
   await wait(() => Number(article.dataset.position) === n);
+  const marked = [...document.querySelectorAll(".conversation mark")].map((m) => m.textContent);
+  const changed = [...document.querySelectorAll(".messages :is(.added, .changed, .moved)[data-index]")].map((m) => Number(m.dataset.index));
+  const entry = await (await fetch("threads/" + encodeURIComponent(thread) + "/entries/" + n)).text();
+  const exact = document.querySelector(".exact")?.textContent ?? "";
+  if (exact !== visible(entry)) return "position " + n + ": the text is " + exact;
+  let event = {};
+  try { event = JSON.parse(entry); } catch {}
+  if (event.type === "TEXT_MESSAGE_CONTENT" && marked.join() !== visible(event.delta.toWellFormed())) return "position " + n + ": marked " + JSON.stringify(marked) + " of " + entry;
   const row = await (await fetch("threads/" + encodeURIComponent(thread) + "/restore?position=" + n)).json();
   const got = flat(await page()), want = flat(restored(row));
   if (got !== want) return "position " + n + ": shown " + got + " restored " + want;
+  // Events without requests in between continue each other, so all changes are those of the event.
+  const differ = event.type && before ? row.messages.flatMap((m, i) => JSON.stringify(m) === JSON.stringify(before[i]) ? [] : [i]) : null;
+  if (differ && JSON.stringify(differ) !== JSON.stringify(changed.sort((a, b) => a - b))) return "position " + n + ": marked as changed " + changed + ", restored " + differ + " " + entry;
+  before = event.type && !/^RUN_STARTED$/.test(event.type) ? row.messages : null;
 }
 return "";
 })()`

@@ -4,18 +4,22 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/internal/testkit/browser"
 )
 
@@ -322,5 +326,95 @@ func TestBrowserWindowThreadHostile(t *testing.T) {
 		t.Errorf("the page asked for %s", address)
 		return true
 	})
+	w.clean(b)
+}
+
+// The log is replaced by an older copy of it while the page is open. The page reads the thread
+// again, and shows what is there.
+func TestBrowserWindowThreadRewound(t *testing.T) {
+	a := newSpeaker(t)
+	dir := t.TempDir()
+	file, old := filepath.Join(dir, "events.db"), filepath.Join(dir, "old.db")
+	args := []string{"serve", "--store", "sqlite:" + file, "--upstream", "guide=" + a.URL}
+	w := openThreadWindow(t, args...)
+	say := func(run, text string) {
+		t.Helper()
+		a.start(t, w.url, "t", run, "What is it?")
+		for _, event := range []string{begins, word(text), textEnds, done} {
+			a.say <- event
+		}
+	}
+	restart := func(replace func()) {
+		t.Helper()
+		w.serve.stop(t)
+		replace()
+		w.serve, _ = startServer(t, append(args, "--listen", strings.TrimPrefix(w.url, "http://"))...)
+	}
+	say("r1", "the first")
+	b := w.thread("t", 0, 1280, "light")
+	b.Until(spoken + ` === "the first" && document.querySelector(".where .verdict").textContent === "finished"`)
+	restart(func() { testkit.Write(t, old, testkit.Read(t, file)) })
+	b.Until(`document.querySelector(".live").textContent === "Live"`)
+	say("r2", "the second")
+	b.Until(spoken + ` === "the second" && document.querySelectorAll(".run-row").length === 2`)
+	restart(func() {
+		if err := os.Rename(old, file); err != nil {
+			t.Fatal(err)
+		}
+		for _, suffix := range []string{"-wal", "-shm"} {
+			if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	})
+	b.Until(spoken + ` === "the first" && document.querySelectorAll(".run-row").length === 1`)
+	b.Until(complete)
+	say("r3", "another second")
+	b.Until(spoken + ` === "another second" && document.querySelectorAll(".run-row").length === 2`)
+	b.Until(complete)
+	if difference := browser.Evaluate[string](b, walk); difference != "" {
+		t.Error(difference)
+	}
+	b.Forgive() // that the server did not answer
+	w.clean(b)
+}
+
+// With its content security policy, the page works and logs nothing. Its downloads have the exact
+// bytes.
+func TestBrowserWindowThreadStrict(t *testing.T) {
+	w := openThreadWindow(t, "log", "view", "--store", logOf(t, "adk/backend-tool", "adk/multimodal"))
+	b := w.browser.Open(t, w.address("thread-backend-tool", 5), 1280, "light")
+	b.Until(complete)
+	b.Script(`document.querySelectorAll("details").forEach((d) => d.open = true)`)
+	b.Until(`document.querySelector(".picture") && document.querySelector(".entry-row") && document.querySelector(".command")`)
+	b.Holds(`document.querySelector(".virtual [role=presentation]") === null || document.querySelector(".virtual [role=presentation]").getBoundingClientRect().height > 0`)
+	// What the page gives the user is what the server has.
+	b.Script(`window.given = []; window.blobs = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); }; HTMLAnchorElement.prototype.click = function () { given.push(this.download); }`)
+	for _, download := range []struct{ button, name, path string }{
+		{"Download the bytes", "entry-5.json", "threads/thread-backend-tool/entries/5"},
+		{"Export of the thread", "thread-backend-tool.ndjson", "threads/thread-backend-tool/export"},
+	} {
+		b.Script(`given.length = 0; [...document.querySelectorAll("button")].find((b) => b.textContent === ` + js(download.button) + `).click()`)
+		b.Until(`given.length === 1`)
+		b.Holds(`given[0] === ` + js(download.name))
+		b.Holds(`Promise.all([fetch(` + js(download.path) + `).then((r) => r.text()), blobs.at(-1).text()]).then(([x, y]) => x === y && x.length > 0)`)
+	}
+	// The picture leads to the event that is nearest.
+	b.Script(`{ const svg = document.querySelector(".picture svg"), box = svg.getBoundingClientRect(); svg.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: box.right - 1, clientY: box.top + 12})); }`)
+	b.Until(`document.querySelector(".where .type").textContent === "RUN_FINISHED"`)
+	b.Script(`history.back()`)
+	b.Until(position + ` === 5`)
+	// A position that the thread does not have is not shown, and the reader can go on.
+	c := w.browser.Open(t, w.address("thread-backend-tool", 1000), 1280, "light")
+	c.Until(`document.querySelector(".failure button")`)
+	c.Click(".failure button")
+	c.Until(complete)
+	c.Holds(`document.querySelector(".live") !== null`)
+	// Print shows everything, and without the controls.
+	b.Script(`window.print = () => { window.printed = document.querySelectorAll(".message").length; }`)
+	b.Script(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Print").click()`)
+	b.Until(`window.printed > 0`)
+	b.Run(browser.Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	b.Until(`!document.querySelector("#slider").checkVisibility() && document.querySelector(".conversation").checkVisibility()`)
 	w.clean(b)
 }

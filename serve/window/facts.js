@@ -43,7 +43,7 @@ ${lines.map((l) => {
 const micros = (time) => (time ? Date.parse(time) * 1000 : NaN);
 
 // Runs is the graph of the runs. A click goes to the end of a run.
-export const Runs = memo(({ model, runs, moment, agents }) => {
+export const Runs = memo(({ model, runs, moment }) => {
   const graph = useMemo(() => runs && layout(runs), [runs]);
   if (!runs) return null;
   const current = runs.runs.findIndex((r) => r.position === moment.run?.position);
@@ -53,7 +53,7 @@ export const Runs = memo(({ model, runs, moment, agents }) => {
     const end = model.index.end(r.position);
     return html`<button type="button" class="run-row" disabled=${end === undefined} onClick=${() => model.jump(end, true)}>
 <${Lanes} lines=${graph.lines[i]} lane=${graph.lanes.get(r.branch)} width=${graph.width} end=${r.end} />
-<span class="num"><span class="sr">Run </span>${r.number}</span> <span class="id"><${Text} text=${r.run_id || "no id"} breaks=${false} /></span> <span class="agent">${agents.get(r.position) && html`<${Text} text=${agents.get(r.position)} breaks=${false} />`}</span> <${End} end=${r.end} /> <span class="num">${lasted >= 0 ? duration(lasted) : ""}</span><span class="sr">${r.parent && r.parent !== i ? ", continues run " + r.parent : ""}${runs.branches.length > 1 ? ", branch " + r.branch : ""}</span></button>`;
+<span class="num"><span class="sr">Run </span>${r.number}</span> <span class="id"><${Text} text=${r.run_id || "no id"} breaks=${false} /></span> <span class="agent">${r.agent && html`<${Text} text=${r.agent} breaks=${false} />`}</span> <${End} end=${r.end} /> <span class="num">${lasted >= 0 ? duration(lasted) : ""}</span><span class="sr">${r.parent && r.parent !== i ? ", continues run " + r.parent : ""}${runs.branches.length > 1 ? ", branch " + r.branch : ""}</span></button>`;
   };
   return html`<section aria-labelledby="runs"><h3 id="runs">Runs <small>${plural(runs.runs.length, "run", "runs")}${runs.branches.length > 1 ? " in " + plural(runs.branches.length, "branch", "branches") : ""}</small></h3>
 ${runs.runs.length === 0 ? html`<p class="none">No run has begun.</p>` : html`<${Rows} total=${runs.runs.length} height=${rowHeight} render=${render} label="Runs" current=${current} />`}</section>`;

@@ -125,7 +125,8 @@ const Message = memo(
 // gather makes the list of what is shown from the messages of a moment: results are with the
 // tool calls that they answer.
 export const gather = ({ list, from, cut }, changed) => {
-  const marks = new Map(changed.messages.map((m) => [m.index, m]));
+  // The index of a message that was removed is that of the moment before.
+  const marks = new Map(changed.messages.filter((m) => m.change !== "removed").map((m) => [m.index, m]));
   const cuts = new Set(cut);
   const callers = new Map();
   const rows = [];

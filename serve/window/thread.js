@@ -165,7 +165,6 @@ export const ThreadPage = ({ thread, at, session, go }) => {
   const run = moment?.run;
   const live = run?.end === "open";
   const facts = useFacts(thread, run, open.facts || open.actions);
-  const agents = useMemo(() => new Map(facts?.agent ? [[facts.run, facts.agent]] : []), [facts]);
   const notes = useNotes(thread, model);
   const [printing, setPrinting] = useState(false);
   const print = useCallback(async () => {
@@ -183,7 +182,7 @@ export const ThreadPage = ({ thread, at, session, go }) => {
   const href = new URL(address({ thread, at: model.position }), document.baseURI).href;
   return html`<article class="thread" data-position=${moment?.position} data-last=${model.last} data-indexed=${model.index.last} data-runs=${model.runs?.runs.length}>
 <h2>${visible(thread)}</h2>
-${moment && html`<p class="word">${plural(model.last, "entry", "entries")}, ${model.index.last < model.last ? "" : bytes(model.index.total) + ", "}${plural(model.index.runs.length, "run", "runs")}${facts && !facts.problem && facts.sealed !== undefined ? facts.sealed > 0 ? ", sealed up to position " + count.format(facts.sealed) : ", not sealed" : ""}</p>`}
+${moment && html`<p class="word">${plural(model.last, "entry", "entries")}, ${model.index.last < model.last ? "" : bytes(model.index.total) + ", "}${plural(model.index.runs.length, "run", "runs")}${model.runs && (model.runs.sealed > 0 ? ", sealed up to position " + count.format(model.runs.sealed) : ", not sealed")}</p>`}
 <p class="buttons"><${CopyLink} href=${href} /> <button type="button" disabled=${!moment || printing} onClick=${print}>${printing ? "Loading all messages" : "Print"}</button></p>
 ${problem && html`<${Failure} problem=${problem} retry=${() => model.retry()} />`}
 ${!moment && !problem && html`<p class="none">Loading</p>`}
@@ -196,7 +195,7 @@ ${live && session.may.cancel && run.run_id && html`<${Cancel} key=${run.position
 <div class="right">
 <${Entry} thread=${thread} moment=${moment} />
 <${State} thread=${thread} moment=${moment} />
-<${Runs} model=${model} runs=${model.runs} indexed=${model.index.last} moment=${moment} agents=${agents} />
+<${Runs} model=${model} runs=${model.runs} indexed=${model.index.last} moment=${moment} />
 </div>
 </div>
 <${Fold} title="The run, event by event" open=${open.facts} set=${set("facts")}><${RunFacts} thread=${thread} model=${model} moment=${moment} facts=${facts} /><//>

@@ -51,6 +51,7 @@ export class Model {
   #changed;
   #path;
   #wanted = null;
+  #asked = {};
   #asking = null;
   #timers = new Map();
   #connection = null;
@@ -69,8 +70,6 @@ export class Model {
     document.addEventListener("visibilitychange", this.#seen);
     if (at) this.jump(at);
     else this.follow();
-    void this.#listen();
-    void this.loadRuns();
   }
 
   close() {
@@ -157,18 +156,19 @@ export class Model {
     return true;
   }
 
-  // ask asks for a moment. There is one request at a time; one that takes long is aborted if
-  // another moment is wanted.
+  // ask asks for a moment. There is one request at a time. One that takes long is aborted if
+  // another moment is wanted, except for a later last one.
   ask(question) {
     this.#wanted = question;
     if (!this.#asking) void this.#answer();
-    else this.#later("abort", patience, () => this.#wanted && this.#asking?.abort());
+    else if (question.position || this.#asked.position) this.#later("abort", patience, () => this.#wanted && this.#asking?.abort());
   }
 
   async #answer() {
     while (this.#wanted && !this.#closed.signal.aborted) {
       const question = this.#wanted;
       this.#wanted = null;
+      this.#asked = question;
       this.#asking = new AbortController();
       try {
         const path = withQuery(this.#path("moment"), { limit: this.limit, ...question });
@@ -184,11 +184,21 @@ export class Model {
   }
 
   #show(moment) {
+    const first = !this.moment;
     this.moment = moment;
     this.problem = null;
     this.last = Math.max(this.last, moment.last);
-    void this.#indexMore();
+    this.#catchUp();
     this.#changed();
+    if (!first) return;
+    void this.#listen(String(moment.last));
+    void this.loadRuns();
+    void this.#indexMore();
+  }
+
+  // #catchUp asks for the last moment if it is wanted and there is a later one.
+  #catchUp() {
+    if (this.following && this.moment && this.moment.position < this.last) this.#later("next", pause, () => this.following && this.ask({}));
   }
 
   // fail shows a problem. If the server is not there or busy, the moment is asked for again.
@@ -198,23 +208,24 @@ export class Model {
     this.#changed();
   }
 
-  // retry asks for the wanted moment again.
+  // retry asks for the wanted moment again, or for the last one if there is none there.
   retry() {
-    this.ask(this.target ? { position: this.target } : {});
+    if (this.problem?.status === 400) this.follow();
+    else this.ask(this.target ? { position: this.target } : {});
   }
 
   // #news notes that the thread has a position.
   #news(position) {
-    if (position <= this.last && position <= (this.moment?.position ?? 0)) return;
-    this.last = Math.max(this.last, position);
-    if (this.following) this.#later("next", pause, () => this.following && this.ask({}));
-    else this.#changed();
+    if (position <= this.last) return;
+    this.last = position;
+    this.#catchUp();
+    this.#changed();
     this.#later("index", 5 * pause, () => this.#indexMore());
   }
 
-  // #listen reads the events of the thread, to learn that there are new ones.
-  async #listen() {
-    let cursor = "";
+  // #listen reads the events of the thread after a cursor, to learn that there are new ones. An
+  // empty cursor is the end of the thread.
+  async #listen(cursor) {
     let wait = firstWait;
     for (;;) {
       const connection = new AbortController();
@@ -288,6 +299,7 @@ export class Model {
     this.last = 0;
     this.follow();
     void this.loadRuns();
+    void this.#indexMore(true);
   }
 
   // #indexMore reads the index as far as the thread is known to go, and once more a while later:

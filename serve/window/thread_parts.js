@@ -14,10 +14,13 @@ export const memo = (view, differs = (a, b) => [...new Set([...Object.keys(a), .
     }
   };
 
+// exact matches what can be a number that JavaScript would change.
+const exact = /[:[,]-?(?:[\d.]{16}|0\.000000|\d+(?:\.\d+)?[eE]|\d+\.\d*0[,\]}])|[:[,]-0[,\]}]/;
+
 // parse reads JSON. Numbers that JavaScript would change keep their text, where the browser
 // can do that.
 export const parse = (text) => {
-  if (!JSON.rawJSON || !/\d{16}|\d[eE][-+]?\d|\.\d*0(?!\d)|-0/.test(text)) return JSON.parse(text);
+  if (!JSON.rawJSON || !exact.test(text)) return JSON.parse(text);
   return JSON.parse(text, (key, value, { source }) => (typeof value === "number" && String(value) !== source ? JSON.rawJSON(source) : value));
 };
 
