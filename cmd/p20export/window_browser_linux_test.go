@@ -292,7 +292,7 @@ func TestBrowserWindowToken(t *testing.T) {
 	b.Run(chromedp.Reload())
 	b.Until(rowIDs + `.join() === "thread-one-turn"`)
 	other := w.tab("/", 1280, "light", "401 (Unauthorized)", "404 (Not Found)")
-	other.Until(asks)
+	other.Until(asks + ` && document.activeElement.id === "token"`)
 	other.Keys("token-of-umbrella", kb.Enter)
 	other.Until(rowIDs + `.join() === "thread-model-error"`)
 	// The thread of another tenant does not exist.
