@@ -53,7 +53,7 @@ export const newThreads = () => {
     rows: [], // newest first
     problem: null, // why the last request failed
     added: 0, // how many threads were new or changed since the list was complete
-    find: "", scroll: 0, // what was searched for, and how far the list was scrolled
+    find: "", scroll: 0, active: null, // what was searched for, how far the list was scrolled, and the thread that had the focus
     complete: () => cursor === null,
     begun: () => cursor !== undefined,
   };

@@ -29,8 +29,8 @@ const Table = ({ rows, threads, go }) => {
   const table = useRef(null);
   const body = useRef(null);
   const height = useRef(0); // of a row, in pixels; 0 before the first
-  const active = useRef(null); // the id of the row that the keys are at
-  const wanted = useRef(null); // the id of the row that gets the focus
+  const active = useRef(threads.active); // the id of the row that the keys are at
+  const wanted = useRef(threads.active); // the id of the row that gets the focus
   const anchor = useRef(null); // what is read, see keep
   const [range, setRange] = useState([0, 2 * around]);
   const [above, setAbove] = useState(0); // rows that came above what is read
@@ -46,7 +46,6 @@ const Table = ({ rows, threads, go }) => {
     const last = Math.ceil((top + innerHeight) / height.current) + around;
     setRange((was) => (was[0] === first && was[1] === last ? was : [first, last]));
     if (top <= 0) setAbove(0);
-    threads.scroll = scrollY;
   }, []);
 
   // keep remembers what is read: the rows below the top of the window, if the list is scrolled.
@@ -101,6 +100,7 @@ const Table = ({ rows, threads, go }) => {
     const scrolled = () => {
       look();
       keep();
+      threads.scroll = scrollY;
     };
     addEventListener("scroll", scrolled, { passive: true });
     addEventListener("resize", look);
@@ -144,7 +144,7 @@ const Table = ({ rows, threads, go }) => {
   return html`${above > 0 && html`<button type="button" class="above" onClick=${() => scrollTo({ top: 0, behavior: "instant" })}>↑ ${plural(above, "row", "rows")} above</button>`}
 <div role="table" class="threads" aria-label="Threads" aria-rowcount=${rows.length + 1} ref=${table} tabindex="-1" onKeyDown=${pressed} onFocusIn=${(e) => {
     const id = e.target.dataset?.thread;
-    if (id !== undefined) active.current = id;
+    if (id !== undefined) active.current = threads.active = id;
   }}>
 <div role="rowgroup" class="head"><div role="row" aria-rowindex="1">${columns.map(([name, kind]) => html`<span role="columnheader" class=${kind}>${name}</span>`)}</div></div>
 <div role="rowgroup" class="all" ref=${body}><div class="part" role="presentation">
