@@ -109,6 +109,9 @@ func (x *appending) retry(ctx context.Context) (Appended, error) {
 		if err != nil {
 			return Appended{}, err
 		}
+		if h.stream == x.stream { // another process appended the same batch meanwhile
+			continue
+		}
 		if !h.ending || time.Since(since) > finishTime {
 			return Appended{}, &BusyError{h.runID}
 		}
