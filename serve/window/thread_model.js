@@ -236,11 +236,14 @@ export class Model {
         watch = setTimeout(() => connection.abort(), silence);
       };
       try {
-        if (!cursor) {
-          const { last } = await get(withQuery(this.#path("entries"), { limit: 1 }), { signal: connection.signal });
-          cursor = String(last);
-          this.#news(last);
+        // A browser can drop the last that a broken response had: that the log was rewound.
+        const { last } = await get(withQuery(this.#path("entries"), { limit: 1 }), { signal: connection.signal });
+        if (cursor && last < this.last) {
+          this.#again();
+          cursor = "";
         }
+        if (!cursor) cursor = String(last);
+        this.#news(last);
         const response = await request(this.#path("events"), { headers: { "Last-Event-ID": cursor }, signal: connection.signal });
         this.live = "on";
         if (this.problem?.status === 0) this.retry();
