@@ -319,8 +319,8 @@ clients-copilotkit: $(BIN) ## test ThreadRunner with CopilotKit's runtime in TRI
 	store/postgres/server.sh with $(GOTEST) -tags browser -run '^TestBrowserCopilotKit' ./clients/typescript/test/copilotkit
 
 .PHONY: picture
-picture: ## make the picture of README.md
-	@$(BROWSER); $(GOTEST) -tags browser -run '^TestBrowserPicture$$' ./discovery/report -picture
+picture: ## make the pictures of the documentation
+	@$(BROWSER); $(GOTEST) -tags browser -run '^TestBrowser(|Window)Picture$$' ./discovery/report ./cmd/p20export -picture
 
 .PHONY: faults
 faults: ## make every file-system call fail in every way on every kind of file system, kill at 200 points, and take the power away (hours)

@@ -73,6 +73,8 @@ the front end at http://ADDRESS/agents/NAME instead of at the agent.
   GET /threads                      list threads
   GET /threads/ID/runs              the runs of a thread and their lineage
   GET /threads/ID/restore           messages and state after a run
+  GET /threads/ID/moment            messages and state at any position, and what
+                                    changed there; docs/serve.md has more routes
   GET /threads/ID/checkpoint        the last seal of a thread
   GET /threads/ID/proof             a proof that a sealed thread has an entry,
                                     with ?at=POSITION, or a run, with ?run=ID

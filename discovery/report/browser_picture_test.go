@@ -14,9 +14,9 @@ import (
 	"github.com/p20export/p20export/internal/testkit/browser"
 )
 
-var writePicture = flag.Bool("picture", false, "write the picture of README.md")
+var writePicture = flag.Bool("picture", false, "write the picture of docs/examine.md")
 
-// TestBrowserPicture makes the picture of README.md: the beginning of a page about a run with a
+// TestBrowserPicture makes the picture of docs/examine.md: the beginning of a page about a run with a
 // tool. Fonts differ between machines, so it only compares the size; make picture writes it.
 func TestBrowserPicture(t *testing.T) {
 	const path, width, height = "../../docs/images/report.png", 1200, 900

@@ -57,7 +57,7 @@ func TestBrowserSite(t *testing.T) {
 	}
 
 	tab = open(t, b, "index.html", 1280)
-	tab.Holds(`document.querySelector("img[src='images/report.png']").naturalWidth > 0`)
+	tab.Holds(`document.querySelector("img[src='images/window.png']").naturalWidth > 0`)
 	tab.Focus(`[data-md-component=search-query]`)
 	tab.Keys("lone_surrogate")
 	tab.Until(`document.querySelectorAll(".md-search-result__item").length > 0`)
