@@ -304,7 +304,7 @@ BROWSER = chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); export P20E
 .PHONY: browser
 browser: harness-pydantic-ai site ## use the pages of report, the window, the site and the example chat in a real Chromium, and check them with axe-core
 	@$(BROWSER); chat=$$($(CHAT)); nginx=$$(internal/testkit/nginx.sh); export P20EXPORT_NGINX=$$nginx P20EXPORT_CHAT=$$chat/dist P20EXPORT_SITE=$(CURDIR)/$(SITE); \
-	$(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./serve ./cmd/p20export # tests pages, so without -race
+	store/postgres/server.sh with $(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./serve ./cmd/p20export # tests pages, so without -race
 
 TRIALS ?= 40
 COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit

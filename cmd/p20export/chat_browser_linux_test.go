@@ -43,12 +43,6 @@ func startChat(t *testing.T) *chat {
 	if dist == "" {
 		t.Fatal("P20EXPORT_CHAT is not set; make browser sets it and runs these tests")
 	}
-	var agent string
-	for _, h := range loadHarnesses(t) {
-		if h.Name == "pydantic-ai" {
-			agent = runningHarness(t, h)
-		}
-	}
 	b, err := browser.Launch()
 	if err != nil {
 		t.Fatal(err)
@@ -56,10 +50,22 @@ func startChat(t *testing.T) *chat {
 	t.Cleanup(b.Close)
 	page := httptest.NewServer(http.FileServer(http.Dir(dist)))
 	t.Cleanup(page.Close)
-	c := &chat{T: t, gate: newFaucet(t, agent), browser: b, page: page.URL, thread: "a/b ü"}
+	c := &chat{T: t, gate: startGuide(t), browser: b, page: page.URL, thread: "a/b ü"}
 	c.args = []string{"serve", "--store", "sqlite:" + filepath.Join(t.TempDir(), "chat.db"), "--upstream", "guide=" + c.gate.URL + "/chat", "--allow-origin", page.URL, "--drain", "1ms"}
 	c.serve, c.url = startServer(t, c.args...)
 	return c
+}
+
+// startGuide starts a real agent with a scripted model, behind a faucet. Its path is /chat.
+func startGuide(t *testing.T) *faucet {
+	t.Helper()
+	var agent string
+	for _, h := range loadHarnesses(t) {
+		if h.Name == "pydantic-ai" {
+			agent = runningHarness(t, h)
+		}
+	}
+	return newFaucet(t, agent)
 }
 
 // load opens the page of the thread.

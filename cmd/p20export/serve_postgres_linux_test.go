@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,17 +17,6 @@ import (
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/postgres"
 )
-
-// postgresAddress returns the URL of a schema of the server that make postgres starts.
-func postgresAddress(t *testing.T, schema string) string {
-	t.Helper()
-	address, err := url.Parse(os.Getenv("P20EXPORT_POSTGRES"))
-	if err != nil || address.Host == "" {
-		t.Fatalf("P20EXPORT_POSTGRES is not set (%v); run make postgres", err)
-	}
-	address.RawQuery = url.Values{"passfile": {os.Getenv("PGPASSFILE")}, "search_path": {schema}}.Encode()
-	return address.String()
-}
 
 // TestPostgresServeProcesses starts two processes on one log, and a run at each. A reader
 // joins the first run at the second process. When the first process is killed, the second

@@ -29,7 +29,7 @@ var lanes = []lane{
 	{name: "client", does: "AG-UI's reference client on the same streams", tools: []string{"node", "npm"}},
 	{name: "live", does: "every scenario from the real ADK middleware", tools: []string{"python3"}},
 	{name: "live-proxy", does: "the client and ADK directly, through proxy, and from replay", tools: []string{"python3", "node", "npm"}},
-	{name: "browser", does: "the pages, the window and the example chat in Chromium", tools: []string{"chromium", "nginx", "node", "npm", "python3"}},
+	{name: "browser", does: "the pages, the window and the example chat in Chromium", tools: []string{"chromium", "nginx", "node", "npm", "postgres", "python3"}},
 	{name: "differential", does: "the second validator and projector on generated cases", tools: []string{"python3"}},
 	{name: "witness", does: "AG-UI's specification, read a second time, on generated streams", tools: []string{"python3"}},
 	{name: "validate-peer", does: "another checker of AG-UI events on the captures, the vectors and changed streams", tools: []string{"python3"}},
