@@ -143,6 +143,7 @@ const thread = new URLSearchParams(location.search).get("thread");
 const article = document.querySelector(".thread");
 const slider = document.getElementById("slider");
 let before = null;
+window.walked = 0;
 for (let n = 1; n <= Number(slider.max); n++) {
   slider.value = String(n);
   slider.dispatchEvent(new Event("input", { bubbles: true }));
@@ -158,10 +159,19 @@ for (let n = 1; n <= Number(slider.max); n++) {
   const row = await (await fetch("threads/" + encodeURIComponent(thread) + "/restore?position=" + n)).json();
   const got = flat(await page()), want = flat(restored(row));
   if (got !== want) return "position " + n + ": shown " + got + " restored " + want;
-  // Events without requests in between continue each other, so all changes are those of the event.
-  const differ = event.type && before ? row.messages.flatMap((m, i) => JSON.stringify(m) === JSON.stringify(before[i]) ? [] : [i]) : null;
+  // Events without requests in between continue each other, so all changes are those of the event:
+  // the messages between those at the beginning and at the end that are the same as before.
+  let differ = null;
+  if (event.type && before) {
+    const [was, is] = [before, row.messages].map((list) => list.map((m) => JSON.stringify(m)));
+    let start = 0, end = 0;
+    while (start < Math.min(was.length, is.length) && was[start] === is[start]) start++;
+    while (end < Math.min(was.length, is.length) - start && was.at(-1 - end) === is.at(-1 - end)) end++;
+    differ = is.map((_, i) => i).slice(start, is.length - end);
+  }
   if (differ && JSON.stringify(differ) !== JSON.stringify(changed.sort((a, b) => a - b))) return "position " + n + ": marked as changed " + changed + ", restored " + differ + " " + entry;
   before = event.type && !/^RUN_STARTED$/.test(event.type) ? row.messages : null;
+  window.walked++;
 }
 return "";
 })()`
@@ -171,31 +181,6 @@ func threadCaptures() []string {
 	return []string{
 		"adk/backend-tool", "adk/confirmation", "adk/multimodal", "adk/state-change", "agno/reasoning", "agno/unicode", "langgraph/two-agents",
 		"copilotkit/client-tool", "langgraph/three-turns-1", "langgraph/three-turns-2", "langgraph/three-turns-3", "pydantic-ai/model-error", "agno/parent-run",
-	}
-}
-
-// The slider moves to every event of committed captures. What the page shows is what the server
-// restores.
-func TestBrowserWindowThreadMoments(t *testing.T) {
-	w := openThreadWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))
-	_, text := look(t, w.url+"/threads")
-	var list struct {
-		Threads []struct {
-			ThreadID string `json:"thread_id"`
-			Entries  int
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Threads) < 9 {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, thread := range list.Threads {
-		b := w.thread(thread.ThreadID, 1, 1280, "light")
-		if difference := browser.Evaluate[string](b, walk); difference != "" {
-			t.Errorf("%s: %s", thread.ThreadID, difference)
-		}
-		b.Holds(fmt.Sprintf("document.getElementById('slider').max === '%d'", thread.Entries))
-		w.clean(b)
-		b.Close()
 	}
 }
 
