@@ -157,7 +157,7 @@ func (a *appender) run(ctx context.Context) (int, error) {
 
 // TestServeAppendKilled appends runs while the server is killed and started again, and while
 // requests and answers are lost, repeated and reordered. The log has each event once, in order,
-// and nothing after the end of a run. A third of the runs is cancelled.
+// and nothing after the end of a run. Half of the runs are cancelled, if they still go on then.
 func TestServeAppendKilled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "events.db")
@@ -196,8 +196,8 @@ func killAppending(t *testing.T, log store.Log, ks ...*killable) {
 			trials = append(trials, a)
 			running.Go(func() {
 				stop := -1
-				if a.IntN(3) == 0 {
-					stop = a.IntN(20)
+				if a.IntN(2) == 0 {
+					stop = a.IntN(10)
 				}
 				sent := a.sent
 				a.sent = func(events int) {
