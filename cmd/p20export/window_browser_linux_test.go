@@ -3,9 +3,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -258,15 +255,12 @@ func TestBrowserWindowLive(t *testing.T) {
 func TestBrowserWindowToken(t *testing.T) {
 	log := "sqlite:" + filepath.Join(t.TempDir(), "events.db")
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	lines := ""
 	for _, tenant := range []string{"acme", "umbrella"} {
-		sum := sha256.Sum256([]byte("token-of-" + tenant))
-		lines += fmt.Sprintf("%s sha256:%s\n", tenant, hex.EncodeToString(sum[:]))
 		if out, err := program(t, "log", "import", "--store", log, "--tenant", tenant, filepath.Join("../../discovery/captures/adk", map[string]string{"acme": "one-turn", "umbrella": "model-error"}[tenant])).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	testkit.Write(t, tokens, lines)
+	testkit.Write(t, tokens, tokensOf("acme", "umbrella"))
 	_, url := startServer(t, "serve", "--store", log, "--token-file", tokens)
 	w := openWindow(t, url)
 	const asks = `document.querySelector(".login h2")?.textContent === "The server asks for a token"`
