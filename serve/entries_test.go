@@ -220,7 +220,7 @@ func TestExport(t *testing.T) {
 			}
 			h := answer.header
 			same(t, []string{h.Get("Content-Type"), h.Get("X-Content-Type-Options"), h.Get("Content-Disposition"), h.Get("Cache-Control"), h.Get("Content-Length")},
-				[]string{"application/x-ndjson", "nosniff", `attachment; filename="thread.ndjson"`, "no-store", ""})
+				[]string{"application/x-ndjson", "nosniff", `attachment; filename=thread.ndjson`, "no-store", ""})
 		}
 		if answer := p.do(http.MethodHead, "/threads/a%2Fb/export", ""); answer.status != 200 || answer.header.Get("Content-Type") != "application/x-ndjson" || answer.text() != "" {
 			t.Errorf("HEAD: status %d, %v", answer.status, answer.header)

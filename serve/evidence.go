@@ -5,9 +5,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
-	"mime"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -56,50 +55,22 @@ func (s *Server) sendCapture(q *request) {
 	if !ok {
 		return
 	}
-	attachment(q.w.Header(), name+".tar")
-	q.w.Header().Set("Content-Type", "application/x-tar")
-	q.w.Header().Set("Cache-Control", "no-store")
-	if q.Method == http.MethodHead {
-		q.w.WriteHeader(http.StatusOK)
-		return
-	}
-	t := s.sender(q)
-	defer t.end()
-	out := bufio.NewWriterSize(t, writeBytes)
-	err := capture.WriteTar(q.Context(), s.settings.Exchanges.Captures, name, out)
-	if err != nil && !t.began {
-		s.fail(q, &captureError{err})
-		return
-	}
-	if err == nil {
-		err = out.Flush()
-	}
-	if err != nil {
-		if q.Context().Err() == nil && !errors.Is(err, errUnread) {
-			s.sayUnreadable(err)
+	s.download(q, name+".tar", "application/x-tar", func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, writeBytes)
+		err := capture.WriteTar(q.Context(), s.settings.Exchanges.Captures, name, out)
+		if err == nil {
+			err = out.Flush()
 		}
-		panic(http.ErrAbortHandler) // the client must not take a part for the whole
-	}
+		if err != nil && !isUnsent(err) {
+			err = &captureError{err}
+		}
+		return err
+	})
 }
 
 // sayUnreadable says that a capture, or the directory of captures, cannot be read.
 func (s *Server) sayUnreadable(err error) {
 	s.say(slog.LevelWarn, "the captures cannot be read", "error", err)
-}
-
-// errUnread means that a client does not accept what it asked for.
-var errUnread = errors.New("the client does not read")
-
-// Write sends a part of a response.
-func (t *sender) Write(p []byte) (int, error) {
-	if !t.began {
-		t.began = true
-		t.request.w.WriteHeader(http.StatusOK)
-	}
-	if !t.send(p) {
-		return 0, errUnread
-	}
-	return len(p), nil
 }
 
 // maxReports is the number of report pages that are made at the same time. A page can have
@@ -125,13 +96,6 @@ func (s *Server) sendReport(q *request) {
 		attachment(q.w.Header(), name+".html")
 		return "text/html; charset=utf-8", page.Bytes(), true
 	})
-}
-
-// attachment sets the headers of content that a browser saves to a file, and never runs.
-func attachment(h http.Header, name string) {
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	h.Set("Content-Security-Policy", "sandbox")
-	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // evidence returns the name of the capture of the run that a request names. If there is none,
