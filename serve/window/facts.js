@@ -139,12 +139,18 @@ export const useFacts = (thread, run, wanted) => {
   useEffect(() => {
     if (!position || !wanted) return undefined;
     const stop = new AbortController();
-    const load = () =>
-      get(withQuery(threadPath(thread, "facts"), { run: position }), { signal: stop.signal }).then(setFacts, (error) => error.name !== "AbortError" && setFacts({ run: position, problem: error.message }));
-    load();
-    const timer = run.end === "open" ? setInterval(load, pause) : 0;
+    let timer;
+    const load = async () => {
+      try {
+        setFacts(await get(withQuery(threadPath(thread, "facts"), { run: position }), { signal: stop.signal }));
+      } catch (error) {
+        if (!stop.signal.aborted) setFacts({ run: position, problem: error.message });
+      }
+      if (run.end === "open" && !stop.signal.aborted) timer = setTimeout(load, pause);
+    };
+    void load();
     return () => {
-      clearInterval(timer);
+      clearTimeout(timer);
       stop.abort();
     };
   }, [thread, position, run?.end, wanted]);
