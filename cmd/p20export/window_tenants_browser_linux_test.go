@@ -60,8 +60,8 @@ func (s *speaker) runAs(t *testing.T, url, tenant, thread, run string) {
 	}
 }
 
-// recording is JavaScript that keeps all that the page receives from the server.
-const recording = `window.received = [];
+// keepReceived is JavaScript that keeps all that the page receives from the server.
+const keepReceived = `window.received = [];
 const ask = window.fetch;
 window.fetch = async (...all) => {
 	const response = await ask(...all);
@@ -123,7 +123,7 @@ func TestBrowserWindowTenants(t *testing.T) {
 	open := func(query, tenant string) *browser.Tab {
 		t.Helper()
 		b := w.browser.Open(t, w.url+"/"+query, 1280, "light", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-			_, err := cdp.Call(ctx, tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: recording})
+			_, err := cdp.Call(ctx, tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: keepReceived})
 			return err
 		}))
 		b.Until(`document.activeElement?.id === "token"`)
