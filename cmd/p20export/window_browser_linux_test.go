@@ -103,6 +103,8 @@ func TestBrowserWindowList(t *testing.T) {
 		return list.threads.length === shown.length && list.threads.every((t, i) =>
 			shown[i][0] === t.thread_id && shown[i][2] === (t.latest?.end ?? "no run") && shown[i][5] === String(t.runs) && shown[i][6].replaceAll(",", "") === String(t.entries) && shown[i][7].replaceAll(",", "") === String(t.bytes));
 	})`)
+	// Without a run there is no duration.
+	b.Holds(`document.querySelector(".thread:has([data-thread=thread-refused]) [data-is=Duration]").textContent === "–"`)
 	tree := b.Tree()
 	for _, line := range []string{"heading: p20export Threads", "searchbox: Find threads", "table: Threads", "columnheader: Sealed up to", "link: thread-one-turn", "button: failed 1", "button: no run 1", "button: Keys"} {
 		if !strings.Contains(tree, line+"\n") {

@@ -14,7 +14,7 @@ const Row = ({ row, index, go }) => html`<div role="row" class="thread" aria-row
 <span role="cell" class="agent">${row.agent && visible(row.agent)}</span>
 <span role="cell" class="ended"><${End} end=${row.end} /></span>
 <span role="cell" class="started"><time datetime=${row.latest?.started_at ?? row.created_at}>${row.time}</time></span>
-<span role="cell" class="num" data-is="Duration">${row.micros < 0 ? "–" : duration(row.micros)}</span>
+<span role="cell" class="num" data-is="Duration">${row.micros >= 0 ? duration(row.micros) : "–"}</span>
 <span role="cell" class="num" data-is="Runs">${count.format(row.runs)}</span>
 <span role="cell" class="num" data-is="Entries">${count.format(row.entries)}</span>
 <span role="cell" class="num" data-is="Bytes">${count.format(row.bytes)}</span>
