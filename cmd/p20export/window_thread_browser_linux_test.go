@@ -249,11 +249,14 @@ func TestBrowserWindowThreadKeys(t *testing.T) {
 	b.Holds(`document.querySelector(".live").textContent === "Live"`)
 	b.Keys(kb.ArrowLeft)
 	at(last - 1)
-	b.Until(said + ` === "The page stopped following the thread."`)
-	// The slider says where it is.
+	b.Until(fmt.Sprintf(`/^The page stopped following the thread\. position %d of %d, RUN_FINISHED, .* s: nothing changed\.$/.test(%s)`, last-1, last, said))
+	// The slider says where it is, and a move from elsewhere also says it.
 	b.Focus("#slider")
-	b.Keys(kb.Home, kb.ArrowRight)
+	b.Keys(kb.Home)
+	b.Until(said + ` === "message 1 user added."`)
+	b.Keys(kb.ArrowRight)
 	at(2)
+	b.Until(said + ` === "nothing changed."`)
 	b.Until(`/^position 2 of ` + fmt.Sprint(last) + `, RUN_STARTED, \+0\.000 s$/.test(document.getElementById("slider").getAttribute("aria-valuetext"))`)
 	// Keys in a field are not for the page.
 	b.Script(`document.querySelectorAll("details.folded").forEach((d) => d.open = true)`)

@@ -61,6 +61,20 @@ const type = ({ index }, position) => (index.has(position) ? plain(index.type(po
 // describe says in words which position it is.
 const describe = (model, position) => ["position " + count.format(position) + " of " + count.format(model.last), type(model, position), since(model, position)].filter(Boolean).join(", ");
 
+// named is how many changes are described, each with at most so many characters of its place.
+const named = 3, placeLength = 80;
+
+// describeChanges says in words what the entry of a moment changed.
+const describeChanges = ({ changed, messages }) => {
+  const role = (i) => messages.list[i - messages.from]?.role;
+  const all = [
+    ...changed.messages.map((m) => ["message " + count.format(m.index + 1), m.change !== "removed" && typeof role(m.index) === "string" && plain(role(m.index)), m.change].filter(Boolean).join(" ")),
+    ...changed.state.map((s) => "state " + plain(s.pointer.slice(0, placeLength)) + " " + s.change),
+  ];
+  const more = all.length + changed.more - named;
+  return (all.slice(0, named).join(", ") || "nothing changed") + (more > 0 ? " and " + plural(more, "more change", "more changes") : "");
+};
+
 const states = { wait: "Connecting", on: "Live", lost: "The connection was lost. The page tries again", over: "Not live" };
 
 // Bar has the slider and the buttons with which the reader moves through the thread.
@@ -110,19 +124,34 @@ const useMoves = (model) =>
 // Fold is a part of the page that is made when it is opened.
 const Fold = ({ title, open, set, children }) => html`<details class="folded" open=${open} onToggle=${(e) => e.target === e.currentTarget && e.currentTarget.open !== open && set(e.currentTarget.open)}><summary><h3>${title}</h3></summary>${open && children}</details>`;
 
-// useAnnouncements says politely what a reader cannot see.
+// useAnnouncements says politely what a reader cannot see, once it is settled: where the page is
+// when it opens and after each move, and what the entry changed. The slider says its position by
+// itself. The positions of a thread that goes on are not said.
 const useAnnouncements = (model) => {
-  const before = useRef({});
+  const before = useRef(null);
   const { live, following, moment } = model;
-  const end = moment?.run && following ? endWord(moment.run.end) : "";
+  const end = moment?.run ? endWord(moment.run.end) : "";
+  const position = following ? undefined : moment?.position;
   useEffect(() => {
-    const was = before.current;
-    if (was.live !== undefined && (was.live !== live || was.following !== following)) {
-      if (live === "on" && (was.live !== "wait" || was.following !== following)) announce(following ? "Live. The page follows the thread." : "The page stopped following the thread.");
-      else if (live === "lost") announce(states.lost);
-    } else if (was.end && end && was.end !== end) announce("The run: " + end);
-    before.current = { live, following, end };
-  }, [live, following, end]);
+    const say = () => {
+      if (!moment) return;
+      const was = before.current;
+      before.current = { live, following, end, position };
+      const words = [];
+      if (!was) words.push(describe(model, moment.position) + ".", end && "The run: " + end + ".");
+      else if (was.live !== live || was.following !== following) {
+        if (live === "on" && (was.live !== "wait" || was.following !== following)) words.push(following ? "Live. The page follows the thread." : "The page stopped following the thread.");
+        else if (live === "lost") words.push(states.lost + ".");
+      } else if (following && was.end && end && was.end !== end) words.push("The run: " + end + ".");
+      if (was && was.position !== position && moment.position === model.position) {
+        words.push(document.activeElement?.id !== "slider" && describe(model, moment.position) + ":", describeChanges(moment) + ".");
+      }
+      const text = words.filter(Boolean).join(" ");
+      if (text) announce(text);
+    };
+    const timer = setTimeout(say, settle);
+    return () => clearTimeout(timer);
+  }, [Boolean(moment), live, following, following && end, position]);
 };
 
 // unfold shows all of the long texts of the conversation.
