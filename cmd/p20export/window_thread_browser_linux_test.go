@@ -282,6 +282,34 @@ func TestBrowserWindowThreadKeys(t *testing.T) {
 	}
 }
 
+// The focus is never lost: not by a button that can do nothing more or is gone, and not with a
+// message that is not there at another position.
+func TestBrowserWindowThreadFocus(t *testing.T) {
+	w := openThreadWindow(t, "log", "view", "--store", logOf(t, "langgraph/backend-tool"))
+	b := w.thread("thread-backend-tool", 58, 1280, "light")
+	b.Until(said + `.startsWith("position 58 of 59, RUN_FINISHED") && ` + said + `.endsWith("The run: finished.")`)
+	b.Focus(`[aria-label="Next event"]`)
+	b.Keys(kb.Enter)
+	b.Until(position + ` === 59 && document.activeElement.ariaDisabled === "true"`)
+	b.Keys(kb.Enter, kb.ArrowLeft)
+	b.Until(position + ` === 58 && document.activeElement.ariaLabel === "Next event"`)
+	b.Focus(`.live button`)
+	b.Keys(kb.Enter)
+	b.Until(position + ` === 59 && document.activeElement.textContent === "Live"`)
+	b.Focus(`.call summary`)
+	b.Keys(kb.Home)
+	b.Until(position + ` === 1 && document.activeElement.closest(".conversation")`)
+	// It is not taken from a reader who has left the page's fields with the mouse.
+	b.Keys(kb.End)
+	b.Until(position + ` === 59`)
+	b.Focus(`.call summary`)
+	b.Click(`footer`)
+	b.Keys(kb.Home)
+	b.Until(position + ` === 1`)
+	b.Holds(`document.activeElement === document.body`)
+	w.clean(b)
+}
+
 // axe-core finds nothing, and nothing is wider than the window.
 func TestBrowserWindowThreadAxe(t *testing.T) {
 	w := openThreadWindow(t, "log", "view", "--store", logOf(t, threadCaptures()...))

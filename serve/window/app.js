@@ -1,6 +1,6 @@
 import { get, hasToken, onUnauthorized, setToken } from "./api.js";
 import { html, plain, render, useCallback, useEffect, useRef, useState, visible } from "./html.js";
-import { address, announce, Failure, Link, prepareToPrint, useKeys } from "./shell.js";
+import { address, announce, Failure, Link, prepareToPrint, useFocus, useKeys } from "./shell.js";
 import { Help } from "./help.js";
 import { newThreads } from "./feed.js";
 import { ThreadPage } from "./thread.js";
@@ -92,6 +92,7 @@ const App = () => {
     }
     first.current = false;
   }, [at.thread]);
+  useFocus();
   useKeys({ "?": () => setHelp(true) });
 
   // use begins again with another token, or without one if it is "". What the one before may see

@@ -70,6 +70,38 @@ export const useKeys = (handlers) => useEffect(() => {
   return () => document.removeEventListener("keydown", pressed);
 });
 
+// useFocus keeps the focus in the page when the element that has it is removed or moved, or can no
+// longer have it: the nearest element around it that is still there gets it.
+export const useFocus = () => useEffect(() => {
+  let path = []; // from the element that has the focus to main
+  const focused = (e) => {
+    path = [];
+    if (!e.target.closest("main")) return;
+    for (let element = e.target; path.at(-1)?.id !== "main"; element = element.parentElement) path.push(element);
+  };
+  const left = () => {
+    path = []; // who presses a button of the mouse looks where it goes
+  };
+  const observer = new MutationObserver(() => {
+    if (!path.length || !document.hasFocus() || (document.activeElement !== document.body && !path[0].disabled)) return;
+    const near = path.find((element) => element.isConnected && !element.disabled);
+    if (!near) return;
+    if (near.tabIndex < 0 && !near.hasAttribute("tabindex")) {
+      near.tabIndex = -1;
+      near.addEventListener("blur", () => near.removeAttribute("tabindex"), { once: true });
+    }
+    near.focus({ preventScroll: true });
+  });
+  document.addEventListener("focusin", focused);
+  document.addEventListener("pointerdown", left);
+  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled"] });
+  return () => {
+    document.removeEventListener("focusin", focused);
+    document.removeEventListener("pointerdown", left);
+    observer.disconnect();
+  };
+}, []);
+
 // usePrint calls a function before the page is printed. What it changes is printed.
 const prepared = new Set();
 export const usePrint = (prepare) => useEffect(() => {

@@ -80,7 +80,8 @@ const states = { wait: "Connecting", on: "Live", lost: "The connection was lost.
 // Bar has the slider and the buttons with which the reader moves through the thread.
 const Bar = ({ model }) => {
   const { position, last, moment } = model;
-  const button = (label, keys, text, unit, n, off) => html`<button type="button" aria-label=${label} title=${label + " (" + keys + ")"} disabled=${off} onClick=${() => model.step(unit, n)}>${text}</button>`;
+  // A button that is disabled would lose the focus.
+  const button = (label, keys, text, unit, n, off) => html`<button type="button" aria-label=${label} title=${label + " (" + keys + ")"} aria-disabled=${off} onClick=${() => off || model.step(unit, n)}>${text}</button>`;
   const first = position <= 1;
   const end = position >= last;
   const news = model.following || !moment ? 0 : last - moment.last;
