@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp/kb"
 
@@ -307,6 +310,36 @@ func TestBrowserWindowThreadFocus(t *testing.T) {
 	b.Keys(kb.Home)
 	b.Until(position + ` === 1`)
 	b.Holds(`document.activeElement === document.body`)
+	w.clean(b)
+}
+
+// In a window of 320 × 256 pixels, which is 400 %, the bar does not stay over what is read. What
+// the browser prints by itself has the long texts, and says which messages it has not.
+func TestBrowserWindowThreadSmallAndPrinted(t *testing.T) {
+	var messages []string
+	for i := range 150 {
+		messages = append(messages, fmt.Sprintf(`{"id":"m%d","role":"user","content":"%s"}`, i, strings.Repeat("long ", 1000)+"LAST"))
+	}
+	run := filepath.Join(t.TempDir(), "many.sse")
+	text := `data: {"type":"RUN_STARTED","threadId":"many","runId":"r"}` + "\n\n" +
+		`data: {"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Join(messages, ",") + `]}` + "\n\n" + `data: {"type":"RUN_FINISHED","threadId":"many","runId":"r"}` + "\n\n"
+	if err := os.WriteFile(run, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := openThreadWindow(t, "log", "view", "--store", importCaptures(t, run))
+	b := w.thread("many", 0, 1280, "light")
+	b.Holds(`!document.querySelector(".conversation").textContent.includes("LAST")`)
+	b.Script(`dispatchEvent(new Event("beforeprint"))`)
+	b.Until(`document.querySelector(".conversation").innerText.split("LAST").length === 101`)
+	b.Run(browser.Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	b.Holds(`document.querySelector(".conversation").innerText.includes("50 earlier messages are not printed.")`)
+	b.Run(browser.Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "screen"}))
+	b.Holds(`!document.querySelector(".conversation").innerText.includes("not printed")`)
+	b.Run(browser.Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 256, DeviceScaleFactor: 4}))
+	b.Until(`innerWidth === 320`)
+	b.Script(`scrollTo(0, 2000)`)
+	b.Holds(`document.querySelector(".moment-bar").getBoundingClientRect().bottom < 0`)
+	b.Holds(`document.documentElement.scrollWidth <= innerWidth`)
 	w.clean(b)
 }
 

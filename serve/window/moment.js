@@ -156,6 +156,9 @@ ${ask.answer === undefined ? html`<p class="none">${note.waits ? "It waits for a
 
 const near = 24; // pixels
 
+// Missing says on paper what is not loaded, where the page has a button instead.
+const Missing = ({ n, which }) => html`<p class="printed none">${plural(n, which + " message is", which + " messages are")} not printed. The button Print of the page prints all messages.</p>`;
+
 // Conversation shows the messages, with the notes behind the messages that they follow.
 export const Conversation = memo(({ thread, moment, notes, model }) => {
   const { messages, position } = moment;
@@ -179,7 +182,8 @@ export const Conversation = memo(({ thread, moment, notes, model }) => {
     const item = first && list.current?.querySelector(`[data-index="${first.index}"]`);
     if (!item || (model.following && scrollY < left.current - near)) return;
     const { top, bottom } = (item.querySelector("mark") ?? item).getBoundingClientRect();
-    const bar = document.querySelector(".moment-bar")?.getBoundingClientRect().bottom ?? 0;
+    const slider = document.querySelector(".moment-bar");
+    const bar = slider && getComputedStyle(slider).position === "sticky" ? slider.getBoundingClientRect().bottom : 0;
     if (bottom > innerHeight - near) scrollBy(0, Math.min(bottom - innerHeight + near, Math.max(0, top - bar - near)));
     else if (top < bar) scrollBy(0, top - bar - near);
     left.current = scrollY;
@@ -188,7 +192,7 @@ export const Conversation = memo(({ thread, moment, notes, model }) => {
   const notesAt = (i) => (behind.get(i) ?? []).map((note) => html`<${Note} key=${"run" + note.run} note=${note} />`);
   return html`<section class="conversation" aria-labelledby="conversation">
 <h3 id="conversation">The conversation <small>${plural(messages.count, "message", "messages")}</small></h3>
-${messages.from > 0 && html`<p class="more"><button type="button" onClick=${() => model.earlier()}>Show earlier messages (${count.format(messages.from)})</button></p>`}
+${messages.from > 0 && html`<p class="more"><button type="button" onClick=${() => model.earlier()}>Show earlier messages (${count.format(messages.from)})</button></p><${Missing} n=${messages.from} which="earlier" />`}
 ${messages.count === 0 && notes.length === 0 && html`<p class="none">There are no messages yet.</p>`}
 <ol class="messages" ref=${list} start=${messages.from + 1} aria-labelledby="conversation">
 ${notesAt(-1)}
@@ -198,7 +202,7 @@ ${rows.map((row, i) => [
   ])}
 </ol>
 ${removed > 0 && html`<p class="note">${plural(removed, "message was", "messages were")} removed here.</p>`}
-${end < messages.count && html`<p class="more"><button type="button" onClick=${() => model.later()}>Show later messages (${count.format(messages.count - end)})</button></p>`}
+${end < messages.count && html`<p class="more"><button type="button" onClick=${() => model.later()}>Show later messages (${count.format(messages.count - end)})</button></p><${Missing} n=${messages.count - end} which="later" />`}
 </section>`;
 });
 

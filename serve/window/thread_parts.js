@@ -1,6 +1,7 @@
 // The parts from which the page of a thread is made.
 import { Component } from "preact";
 import { count, html, plural, useState, visible } from "./html.js";
+import { usePrint } from "./shell.js";
 
 // memo returns a component that is rendered again only if its properties differ from those
 // before. By default, one of them has to be another value.
@@ -53,15 +54,19 @@ export const after = (us) => (us < 0 ? "−" : "+") + (Math.abs(us) / 1e6).toFix
 const textual = 4000;
 const glimpse = 1000;
 
-// Long is a text that is folded if it is long. If it is marked, the marked part is shown.
-export const Long = memo(({ text, kept }) => {
+// Folded is a long text of which only a part is shown, until it is opened or printed.
+const Folded = ({ text, kept }) => {
   const [open, setOpen] = useState(false);
-  if (open || text.length <= textual) return html`<${Text} text=${text} kept=${kept} />`;
+  usePrint(() => setOpen(true));
+  if (open) return html`<${Text} text=${text} kept=${kept} />`;
   const tail = kept === undefined || kept >= text.length ? text.length : Math.max(glimpse, kept - 200);
   return html`<${Text} text=${text.slice(0, glimpse)} kept=${kept < glimpse ? kept : undefined} />${
     tail < text.length ? html` … <${Text} text=${text.slice(tail, tail + textual)} kept=${Math.max(0, kept - tail)} />` : null
   }… <button type="button" class="copy" data-all onClick=${() => setOpen(true)}>Show all (${plural(text.length, "character", "characters")})</button>`;
-});
+};
+
+// Long is a text that is folded if it is long. If it is marked, the marked part is shown.
+export const Long = memo(({ text, kept }) => html`<${text.length <= textual ? Text : Folded} text=${text} kept=${kept} />`);
 
 // part is how many members of a value are shown at first.
 const part = 100;
