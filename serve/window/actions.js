@@ -1,6 +1,6 @@
 // What a reader can do with a moment or a run.
 import { agentPath, hasToken, post, request, threadPath, withQuery } from "./api.js";
-import { html, plain, useEffect, useRef, useState } from "./html.js";
+import { html, plain, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { announce } from "./shell.js";
 import { save } from "./moment.js";
 import { parse, Text, Tree } from "./thread_parts.js";
@@ -100,6 +100,17 @@ const Continue = ({ thread, moment, session, model }) => {
   const [problem, setProblem] = useState("");
   const run = moment.run;
   useEffect(() => setFork(null), [run?.position]);
+  // Who opens or closes the form with a key goes on in it, or at the button that opens it.
+  const part = useRef(null);
+  const moves = useRef(false);
+  useLayoutEffect(() => {
+    if (moves.current) part.current.querySelector(fork ? "select, textarea" : "button")?.focus();
+    moves.current = false;
+  }, [fork]);
+  const show = (next) => {
+    moves.current = true;
+    setFork(next);
+  };
   const interrupts = fork?.interrupts ?? [];
   const begin = async () => {
     setProblem("");
@@ -110,7 +121,7 @@ const Continue = ({ thread, moment, session, model }) => {
       const end = model.index.end(run.position);
       const asks = run.end === "interrupted" && end ? parse(await (await request(withQuery(threadPath(thread, "moment"), { position: end, limit: 1 }))).text()).interrupts ?? [] : [];
       setAnswers(asks.map(() => ({ status: "resolved", payload: "" })));
-      setFork({ input, interrupts: asks });
+      show({ input, interrupts: asks });
     } catch (error) {
       setProblem(error.message);
     }
@@ -129,7 +140,7 @@ const Continue = ({ thread, moment, session, model }) => {
     setProblem("");
     try {
       const response = await post(agentPath(agent), input);
-      setFork(null);
+      show(null);
       setText("");
       setSaid("The request was sent.");
       announce("The request was sent.");
@@ -140,7 +151,7 @@ const Continue = ({ thread, moment, session, model }) => {
       if (!(error instanceof TypeError)) setProblem(error.message);
     }
   };
-  return html`<h4>Continue from here</h4>
+  return html`<div ref=${part}><h4>Continue from here</h4>
 ${!run ? html`<p class="none">There is no run to continue.</p>` : !fork && html`<p>A new run can continue run <code><${Text} text=${run.run_id || "without id"} breaks=${false} /></code> from its end. <button type="button" disabled=${run.end === "open"} onClick=${begin}>Show the request</button></p>`}
 ${fork && html`<form class="continue" onSubmit=${send}>
 ${interrupts.map((interrupt, i) => html`<${Answer} key=${i} interrupt=${interrupt} answer=${answers[i]} set=${(a) => setAnswers(answers.with(i, a))} />`)}
@@ -148,9 +159,9 @@ ${interrupts.map((interrupt, i) => html`<${Answer} key=${i} interrupt=${interrup
 <p class="field"><label>Agent <select value=${agent} onChange=${(e) => setAgent(e.currentTarget.value)}>${session.agents.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label></p>
 <${Tree} value=${input} label="The request" />
 ${wrong && html`<p class="note" role="alert">${wrong}</p>`}
-<p class="buttons"><button disabled=${wrong !== ""}>Send it</button> <button type="button" onClick=${() => setFork(null)}>Do not send it</button></p></form>`}
+<p class="buttons"><button disabled=${wrong !== ""}>Send it</button> <button type="button" onClick=${() => show(null)}>Do not send it</button></p></form>`}
 ${said && html`<p class="none">${said}</p>`}
-${problem && html`<p class="note" role="alert">${problem}</p>`}`;
+${problem && html`<p class="note" role="alert">${problem}</p>`}</div>`;
 };
 
 // Cancel cancels a run that goes on, after a question.
