@@ -302,9 +302,9 @@ site: ## build the site of the documentation into .build/site/, which works from
 
 BROWSER = chromium=$$(discovery/report/chromium.sh); axe=$$($(AXE)); export P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$$axe/node_modules/axe-core/axe.min.js
 .PHONY: browser
-browser: harness-pydantic-ai site ## use the pages of report, the window, the site and the example chat in a real Chromium, and check them with axe-core
+browser: $(BIN) harness-pydantic-ai site ## use the pages of report, the window, the site and the example chat in a real Chromium, and check them with axe-core
 	@$(BROWSER); chat=$$($(CHAT)); nginx=$$(internal/testkit/nginx.sh); export P20EXPORT_NGINX=$$nginx P20EXPORT_CHAT=$$chat/dist P20EXPORT_SITE=$(CURDIR)/$(SITE); \
-	store/postgres/server.sh with $(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./serve ./cmd/p20export # tests pages, so without -race
+	store/postgres/server.sh with $(GOTEST) -tags browser -run '^TestBrowser' ./discovery/report ./docs/site ./serve ./cmd/p20export ./$(WINDOW_BENCH) # tests pages, so without -race
 
 TRIALS ?= 40
 COPILOTKIT_TESTS := $(BUILD)/clients-copilotkit/typescript/test/copilotkit
@@ -514,6 +514,10 @@ bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/serve ./$(SERVE)
 	@store/postgres/server.sh with $(BENCH)/bin/serve -program $(RELEASE) -dir $(BENCH)/serve $(SERVE_FLAGS)
+WINDOW_BENCH := cmd/internal/bench/window
+.PHONY: bench-window
+bench-window: $(RELEASE) ## measure the window in a real Chromium and write its tables in docs/benchmarks.md; needs an idle machine for fifteen minutes; WINDOW_FLAGS='-rounds 1 -only list -doc=' measures less, -help lists all
+	@chromium=$$(discovery/report/chromium.sh); P20EXPORT_CHROMIUM=$$chromium $(GOTEST) -timeout 0 -v -tags browser -run '^TestBrowserBench$$' ./$(WINDOW_BENCH) -args -program $(CURDIR)/$(RELEASE) -doc $(CURDIR)/docs/benchmarks.md -rounds 5 -events 100000 -runs 1000 -steps 1000 -threads 10000 $(WINDOW_FLAGS)
 
 .PHONY: clean
 clean: ## remove all files that make wrote

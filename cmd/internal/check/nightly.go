@@ -45,6 +45,7 @@ var parts = []part{
 	{lane{name: "bench-proxy", does: "the tables of proxy", tools: []string{"nginx"}}, nil},
 	{lane{name: "bench-store", does: "the tables of event logs", tools: []string{"postgres", "node", "npm"}}, nil},
 	{lane{name: "bench-serve", does: "the tables of serve", tools: []string{"postgres"}}, nil},
+	{lane{name: "bench-window", does: "the tables of the window", tools: []string{"chromium", "node"}}, nil},
 }
 
 // The page has the last maxFigures lines of figures of a part. Lines longer than maxLine dump
@@ -144,7 +145,7 @@ func (r row) String() string {
 
 const verificationHead = `# Verification
 
-What takes hours to check, and when it was last checked. ` + "`make nightly`" + ` runs every part and writes this page; ` + "`make nightly ONLY=fuzz,mutation`" + ` runs some of them, and ` + "`FOUND='...'`" + ` adds what was found. Below the table are the figures that the parts print; those of bench-peers, bench-proxy, bench-store and bench-serve are on [another page](benchmarks.md). The load is the one of the last minute, before and after.
+What takes hours to check, and when it was last checked. ` + "`make nightly`" + ` runs every part and writes this page; ` + "`make nightly ONLY=fuzz,mutation`" + ` runs some of them, and ` + "`FOUND='...'`" + ` adds what was found. Below the table are the figures that the parts print; those of bench-peers, bench-proxy, bench-store, bench-serve and bench-window are on [another page](benchmarks.md). The load is the one of the last minute, before and after.
 
 Machine: %s
 
