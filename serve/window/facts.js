@@ -42,11 +42,11 @@ ${lines.map((l) => {
 
 const micros = (time) => (time ? Date.parse(time) * 1000 : NaN);
 
-// Runs is the graph of the runs. A click goes to the end of a run.
-export const Runs = memo(({ model, runs, moment }) => {
+// Runs is the graph of the runs, of which one is the current one. A click goes to the end of a run.
+export const Runs = memo(({ model, runs, run }) => {
   const graph = useMemo(() => runs && layout(runs), [runs]);
   if (!runs) return null;
-  const current = runs.runs.findIndex((r) => r.position === moment.run?.position);
+  const current = runs.runs.findIndex((r) => r.position === run);
   const render = (i) => {
     const r = runs.runs[i];
     const lasted = micros(r.last_at) - micros(r.started_at);
@@ -68,6 +68,10 @@ const scale = (first, last) => {
   const slot = (100 - 2 * border) / (Math.floor((last - first) / width) + 1);
   return (at) => border + (Math.floor((at - first) / width) + 0.5) * slot;
 };
+
+// Marks are the events of a run in its picture.
+const Marks = memo(({ picture, bottom }) => html`${picture.ticks.map((t) => html`<line class="tick" x1=${t.x + "%"} x2=${t.x + "%"} y1="0" y2=${bottom} /><text x=${t.x + "%"} y=${bottom + 18}>${t.label}</text>`)}
+${picture.lanes.map((l) => html`<g key=${l.family} class=${l.family}><line x1="0" x2="100%" y1=${l.y} y2=${l.y} />${l.marks.map(([x, width]) => html`<rect x=${x + "%"} y=${l.y - 6} width=${width + "%"} height="12" />`)}</g>`)}`);
 
 // Picture shows when the events of a run arrived. A click goes to the nearest event.
 const Picture = ({ picture, model, run, position, indexed }) => {
@@ -94,8 +98,7 @@ const Picture = ({ picture, model, run, position, indexed }) => {
   const bottom = picture.height - 24;
   return html`<figure class="picture"><ul class="lanes">${picture.lanes.map((l) => html`<li key=${l.family} class=${l.family}>${l.name} <span class="count">${count.format(l.count)}</span></li>`)}</ul>
 <svg role="img" class="to-click" height=${picture.height} onClick=${click} aria-label=${picture.by === "time" ? "When the events of each family arrived" : "The events of each family, in their order"}>
-${picture.ticks.map((t) => html`<line class="tick" x1=${t.x + "%"} x2=${t.x + "%"} y1="0" y2=${bottom} /><text x=${t.x + "%"} y=${bottom + 18}>${t.label}</text>`)}
-${picture.lanes.map((l) => html`<g key=${l.family} class=${l.family}><line x1="0" x2="100%" y1=${l.y} y2=${l.y} />${l.marks.map(([x, width]) => html`<rect x=${x + "%"} y=${l.y - 6} width=${width + "%"} height="12" />`)}</g>`)}
+<${Marks} picture=${picture} bottom=${bottom} />
 ${now >= 0 && html`<line class="now" x1=${xs[now] + "%"} x2=${xs[now] + "%"} y1="0" y2=${bottom} />`}
 </svg>
 <figcaption>${picture.by === "order" ? "In the order of the events, as their times of arrival are not known." : "The axis is the time since the request was sent" + (picture.first_us === null ? ", or since the first event." : ". The first event came after " + duration(picture.first_us) + ".")}${now >= 0 ? " The line marks the position." : ""}</figcaption></figure>`;
@@ -111,13 +114,13 @@ const tokens = (usage) => {
 };
 
 // RunFacts shows what the log says about the run of the moment.
-export const RunFacts = ({ thread, model, moment, facts }) => {
+export const RunFacts = memo(({ model, moment, facts, indexed }) => {
   const run = moment.run?.position;
   if (!run) return html`<p class="none">This entry belongs to no run.</p>`;
   if (facts?.problem) return html`<p class="note">${facts.problem}</p>`;
   if (!facts) return html`<p class="none">Loading</p>`;
   const used = tokens(facts.usage);
-  return html`<${Picture} picture=${facts.picture} model=${model} run=${run} position=${moment.position} indexed=${model.index.last} />
+  return html`<${Picture} picture=${facts.picture} model=${model} run=${run} position=${moment.position} indexed=${indexed} />
 <dl class="facts">
 <div><dt>Run</dt><dd><code><${Text} text=${facts.run_id || "no id"} breaks=${false} /></code></dd></div>
 ${facts.agent && html`<div><dt>Agent</dt><dd><${Text} text=${facts.agent} breaks=${false} /></dd></div>`}
@@ -129,7 +132,7 @@ ${facts.usage && html`<details><summary>Usage as the agent sent it</summary><${T
 <ul class="families" aria-label="Events by type">${facts.types.map((t) => html`<li class=${t.family}><${Text} text=${t.type ?? "not an event"} breaks=${false} /> <span class="count">${count.format(t.count)}</span></li>`)}</ul>
 ${facts.findings.length > 0 && html`<h4>Findings</h4><ul class="findings">${facts.findings.map((f) => html`<li class=${f.severity}><span class="severity">${f.severity}</span> <${Text} text=${f.message} breaks=${false} /> <span class="tag">${f.code}</span> ${f.position && html`<button type="button" class="copy" onClick=${() => model.jump(f.position, true)}>Go to position ${count.format(f.position)}</button>`}${f.next && html`<p class="next"><${Text} text=${f.next} breaks=${false} /></p>`}</li>`)}</ul>`}
 ${facts.findings_more > 0 && html`<p class="cut">${plural(facts.findings_more, "more finding is", "more findings are")} not shown.</p>`}`;
-};
+});
 
 // useFacts loads the facts of a run if they are wanted, and again now and then while it goes on.
 const pause = 5000;

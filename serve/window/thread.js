@@ -225,10 +225,10 @@ ${live && session.may.cancel && run.run_id && html`<${Cancel} key=${run.position
 <div class="right">
 <${Entry} thread=${thread} moment=${moment} />
 <${State} thread=${thread} moment=${moment} />
-<${Runs} model=${model} runs=${model.runs} indexed=${model.index.last} moment=${moment} />
+<${Runs} model=${model} runs=${model.runs} indexed=${model.index.last} run=${run?.position} />
 </div>
 </div>
-<${Fold} title="The run, event by event" open=${open.facts} set=${set("facts")}><${RunFacts} thread=${thread} model=${model} moment=${moment} facts=${facts} /><//>
+<${Fold} title="The run, event by event" open=${open.facts} set=${set("facts")}><${RunFacts} model=${model} moment=${moment} facts=${facts} indexed=${model.index.last} /><//>
 <${Fold} title="Entries" open=${open.entries} set=${set("entries")}><${Entries} model=${model} moment=${moment} indexed=${model.index.last} /><//>
 <${Fold} title="Copy, download and continue" open=${open.actions} set=${set("actions")}><${Actions} thread=${thread} moment=${moment} facts=${facts} session=${session} model=${model} /><//>`}
 </article>`;
