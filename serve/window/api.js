@@ -13,6 +13,7 @@ export class Problem extends Error {
 let token = sessionStorage.getItem("p20export-token") || "";
 export const setToken = (text) => {
   token = text;
+  early.clear();
   if (text) sessionStorage.setItem("p20export-token", text);
   else sessionStorage.removeItem("p20export-token");
 };
@@ -36,13 +37,27 @@ export const withQuery = (path, parameters) => {
   return query ? path + "?" + query : path;
 };
 
-// request sends a request and returns the response, or throws a Problem.
-export const request = async (path, options = {}) => {
+const send = (path, options = {}) => {
   const headers = { ...options.headers };
   if (token) headers.Authorization = "Bearer " + token;
+  return fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin", redirect: "error" });
+};
+
+// sendEarly sends a request whose response the next request of the same path gets.
+const early = new Map();
+export const sendEarly = (path) => {
+  const response = send(path);
+  response.catch(() => {}); // whoever gets it sees the error
+  early.set(path, response);
+};
+
+// request sends a request and returns the response, or throws a Problem.
+export const request = async (path, options) => {
+  const sent = early.get(path);
+  early.delete(path);
   let response;
   try {
-    response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin", redirect: "error" });
+    response = await (sent ?? send(path, options));
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "unreachable", "The server does not answer.");

@@ -3,17 +3,9 @@ import { html, plain, render, useCallback, useEffect, useRef, useState, visible 
 import { address, announce, Failure, Link, prepareToPrint, useFocus, useKeys } from "./shell.js";
 import { Help } from "./help.js";
 import { newThreads } from "./feed.js";
+import { place } from "./first.js";
 import { ThreadPage } from "./thread.js";
 import { ThreadList } from "./threads.js";
-
-// place returns what the query of the address names: a thread at a position, or the list with
-// what is searched for.
-const place = () => {
-  const query = new URLSearchParams(location.search);
-  const at = /^[1-9]\d{0,15}$/.test(query.get("at") ?? "") ? Number(query.get("at")) : undefined;
-  const thread = query.get("thread") || undefined;
-  return thread ? { thread, at } : { find: query.get("find") ?? "" };
-};
 
 // Login asks for a token.
 const Login = ({ refused, use }) => {

@@ -1,5 +1,6 @@
 // What the page of a thread knows: the moment that is shown, and what is new in the thread.
 import { get, request, threadPath, withQuery } from "./api.js";
+import { few, momentPath } from "./first.js";
 import { Index } from "./thread_index.js";
 import { parse } from "./thread_parts.js";
 
@@ -12,7 +13,6 @@ const hidden = 60_000; // after which a page that nobody sees gives up its conne
 const firstWait = 500;
 const longestWait = 10_000;
 
-const few = 100; // messages that are shown at first
 const most = 1000; // messages of an answer
 const chunk = 10_000; // entries of an answer
 
@@ -144,7 +144,7 @@ export class Model {
     const { position } = moment;
     const messages = { ...moment.messages, from: 0, list: [], cut: [] };
     while (messages.list.length < moment.messages.count) {
-      const text = await (await request(withQuery(this.#path("moment"), { position, from: messages.list.length, limit: most }), { signal: this.#closed.signal })).text();
+      const text = await (await request(momentPath(this.thread, { position, from: messages.list.length, limit: most }), { signal: this.#closed.signal })).text();
       const page = parse(text).messages;
       if (page.list.length === 0) break;
       messages.cut.push(...page.cut);
@@ -171,7 +171,7 @@ export class Model {
       this.#asked = question;
       this.#asking = new AbortController();
       try {
-        const path = withQuery(this.#path("moment"), { limit: this.limit, ...question });
+        const path = momentPath(this.thread, { limit: this.limit, ...question });
         const text = await (await request(path, { signal: this.#asking.signal })).text();
         if (this.#closed.signal.aborted) return;
         this.#show(parse(text));

@@ -1,8 +1,10 @@
 package window
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,21 @@ func TestHandler(t *testing.T) {
 		w = httptest.NewRecorder()
 		if h.ServeHTTP(w, again); w.Code != http.StatusNotModified {
 			t.Errorf("%s: status %d for the file that the browser has", path, w.Code)
+		}
+	}
+	// All modules are loaded at once, not only when the one that imports them is there.
+	page := get(http.MethodGet, "/").Body.String()
+	names := []string{"shared.js"}
+	for _, pattern := range []string{"*.js", "modules/*.mjs"} {
+		found, err := fs.Glob(files, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	for _, name := range names {
+		if strings.Count(page, `="window/`+path.Base(name)+`"`) != 1 {
+			t.Errorf("the page does not load %s", name)
 		}
 	}
 	for _, path := range []string{"/window/", "/window/page.html", "/window/package.json", "/window/preact.LICENSE", "/window/../page.html", "/window/modules/htm.mjs"} {
