@@ -22,8 +22,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience limits the time that one tab waits for the browser.
-const patience = 2 * time.Minute
+const (
+	// life limits the time that a tab is open.
+	life = 10 * time.Minute
+	// patience limits the time that a tab waits for a condition.
+	patience = 30 * time.Second
+)
 
 // variable returns the value of an environment variable that make browser sets.
 func variable(name string) (string, error) {
@@ -84,7 +88,7 @@ func (b *Browser) Open(t testing.TB, address string, width int64, scheme string,
 	t.Helper()
 	tab := &Tab{TB: t}
 	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithListener(tab.note))
-	ctx, expire := context.WithTimeout(ctx, patience)
+	ctx, expire := context.WithTimeout(ctx, life)
 	tab.ctx, tab.close = ctx, func() { expire(); stop() }
 	t.Cleanup(tab.close)
 	tab.Run(Command(network.Enable, network.EnableParams{}), Command(log.Enable, cdp.Empty{}), chromedp.EmulateViewport(width, 900),
@@ -193,7 +197,7 @@ func Evaluate[T any](t *Tab, expression string) T {
 // Until waits until an expression is true.
 func (t *Tab) Until(expression string) {
 	t.Helper()
-	if _, err := chromedp.Run(t.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience/4))); err != nil {
+	if _, err := chromedp.Run(t.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience))); err != nil {
 		t.Fatalf("%s: %v", expression, err)
 	}
 }

@@ -96,5 +96,6 @@ func find(s *site, f figures) {
 	for _, p := range b.Problems() {
 		s.Errorf("the browser says: %s", p)
 	}
+	b.Close()
 	stop()
 }

@@ -73,10 +73,11 @@ func TestBrowserBench(t *testing.T) {
 	}
 }
 
-// A site is a log that a server shows.
+// A site is a log that a server shows, and a browser that has started long ago.
 type site struct {
 	*testing.T
 	address string
+	browser *browser.Browser
 }
 
 // newSite fills a log.
@@ -87,14 +88,19 @@ func newSite(t *testing.T, fill func(store.Log) error) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.CloseAndRemove() })
+	b, err := browser.Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
 	if err := fill(l); err != nil {
 		t.Fatal(err)
 	}
-	return &site{t, "sqlite:" + l.Address}
+	return &site{t, "sqlite:" + l.Address, b}
 }
 
-// start starts a server and a browser, which have read nothing of the log. It returns how to open
-// a page, and how to end both.
+// start starts a server, which has read nothing of the log. It returns how to open a page, of
+// which the browser has no files, and how to end the server.
 func (s *site) start() (open func(query string) *browser.Tab, stop func()) {
 	s.Helper()
 	path, err := filepath.Abs(*program)
@@ -105,15 +111,10 @@ func (s *site) start() (open func(query string) *browser.Tab, stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	b, err := browser.Launch()
-	if err != nil {
-		s.Fatal(err)
-	}
 	open = func(query string) *browser.Tab {
-		return b.Open(s, "http://"+address+"/?"+query, 1280, "light", browser.Command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: clock}))
+		return s.browser.Open(s, "http://"+address+"/?"+query, 1280, "light", browser.Command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: clock}))
 	}
 	return open, func() {
-		b.Close()
 		if err := p.Stop(); err != nil {
 			s.Fatal(err)
 		}
@@ -122,11 +123,17 @@ func (s *site) start() (open func(query string) *browser.Tab, stop func()) {
 
 // clock is JavaScript that measures a page. first is the time from the beginning of the
 // navigation until a frame with contents is drawn, and answer the time from a key or a click until the
-// frame with its result is.
+// frame with its result is. It asks for no frames itself, since drawing them takes time.
 const clock = `
 const drawn = (began, condition) => new Promise((done) => {
-	const look = () => condition() ? setTimeout(() => done(performance.now() - began)) : requestAnimationFrame(look);
-	requestAnimationFrame(look);
+	const look = () => {
+		if (!condition()) return;
+		observer.disconnect();
+		requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
+	};
+	const observer = new MutationObserver(look);
+	observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+	look();
 });
 const text = (selector) => document.querySelector(selector)?.textContent ?? "";
 const shown = () => document.querySelector("article.thread")?.dataset.position ?? text(".count");
