@@ -1,10 +1,10 @@
 // Facts about a thread: its runs and branches, the picture of a run, and the list of entries.
-import { get, threadPath, withQuery } from "./api.js";
+import { request, threadPath, withQuery } from "./api.js";
 import { bytes, duration } from "./formats.js";
 import { count, html, plural, useEffect, useMemo, useState } from "./html.js";
 import { End } from "./shell.js";
 import { family, origin } from "./thread_index.js";
-import { after, memo, Rows, Text, Tree } from "./thread_parts.js";
+import { after, memo, parse, Rows, Text, Tree } from "./thread_parts.js";
 
 const rowHeight = 28; // in pixels, as in thread.css
 const laneWidth = 14;
@@ -128,11 +128,17 @@ ${facts.agent && html`<div><dt>Agent</dt><dd><${Text} text=${facts.agent} breaks
 <div><dt>Events</dt><dd>${plural(facts.events, "event", "events")}, ${bytes(facts.bytes)}</dd></div>
 <div><dt>Tokens</dt><dd>${used.length > 0 ? used.map(([name, n], i) => html`${i > 0 && ", "}<${Text} text=${name} breaks=${false} /> ${count.format(n)}`) : "the agent reported none"}</dd></div>
 </dl>
-${facts.usage && html`<details><summary>Usage as the agent sent it</summary><${Tree} value=${facts.usage} label="Usage" /></details>`}
+${facts.usage && html`<details><summary>Usage as the agent sent it</summary><${Tree} value=${facts.sent} label="Usage" /></details>`}
 <ul class="families" aria-label="Events by type">${facts.types.map((t) => html`<li class=${t.family}><${Text} text=${t.type ?? "not an event"} breaks=${false} /> <span class="count">${count.format(t.count)}</span></li>`)}</ul>
 ${facts.findings.length > 0 && html`<h4>Findings</h4><ul class="findings">${facts.findings.map((f) => html`<li class=${f.severity}><span class="severity">${f.severity}</span> <${Text} text=${f.message} breaks=${false} /> <span class="tag">${f.code}</span> ${f.position && html`<button type="button" class="copy" onClick=${() => model.jump(f.position, true)}>Go to position ${count.format(f.position)}</button>`}${f.next && html`<p class="next"><${Text} text=${f.next} breaks=${false} /></p>`}</li>`)}</ul>`}
 ${facts.findings_more > 0 && html`<p class="cut">${plural(facts.findings_more, "more finding is", "more findings are")} not shown.</p>`}`;
 });
+
+// read reads the facts of a run. Besides, sent is the usage with the exact numbers of the agent.
+const read = async (thread, run, signal) => {
+  const text = await (await request(withQuery(threadPath(thread, "facts"), { run }), { signal })).text();
+  return { ...JSON.parse(text), sent: parse(text).usage };
+};
 
 // useFacts loads the facts of a run if they are wanted, and again now and then while it goes on.
 const pause = 5000;
@@ -145,7 +151,7 @@ export const useFacts = (thread, run, wanted) => {
     let timer;
     const load = async () => {
       try {
-        setFacts(await get(withQuery(threadPath(thread, "facts"), { run: position }), { signal: stop.signal }));
+        setFacts(await read(thread, position, stop.signal));
       } catch (error) {
         if (!stop.signal.aborted) setFacts({ run: position, problem: error.message });
       }

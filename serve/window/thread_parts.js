@@ -16,7 +16,7 @@ export const memo = (view, differs = (a, b) => [...new Set([...Object.keys(a), .
   };
 
 // exact matches what can be a number that JavaScript would change.
-const exact = /[:[,]-?(?:[\d.]{16}|0\.000000|\d+(?:\.\d+)?[eE]|\d+\.\d*0[,\]}])|[:[,]-0[,\]}]/;
+const exact = /[:[,]\s*-?(?:[\d.]{16}|0\.000000|\d+(?:\.\d+)?[eE]|\d+\.\d*0\s*[,\]}])|[:[,]\s*-0\s*[,\]}]/;
 
 // parse reads JSON. Numbers that JavaScript would change keep their text, where the browser
 // can do that.

@@ -1,0 +1,76 @@
+//go:build browser
+
+package serve_test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit/browser"
+	"github.com/p20export/p20export/serve"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
+)
+
+// openValues opens the page of a thread with runs. Each is the text of its request, and those of its
+// events.
+func openValues(t *testing.T, runs ...[]string) *browser.Tab {
+	t.Helper()
+	log := memory.New()
+	t.Cleanup(func() { log.Close() })
+	last := int64(0)
+	for i, texts := range runs {
+		stream := string(rune('a' + i))
+		entries := []store.Entry{{Stream: stream, Kind: store.Input, Data: []byte(texts[0])}}
+		for _, text := range texts[1:] {
+			entries = append(entries, store.Entry{Stream: stream, Kind: store.Event, Data: []byte(text)})
+		}
+		var err error
+		if last, err = log.Append(t.Context(), store.Key{Thread: "t"}, last, append(entries, store.Entry{Stream: stream, Kind: store.End, Data: []byte("eof")})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agent, err := url.Parse("http://127.0.0.1:9/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := serve.New(serve.Settings{Log: log, Window: true, Agents: map[string]*url.URL{"nobody": agent}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	chromium, err := browser.Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(chromium.Close)
+	b := chromium.Open(t, server.URL+"/?thread=t", 1280, "light")
+	b.Until(`document.querySelector(".run-row:enabled")`)
+	t.Cleanup(func() {
+		for _, p := range b.Problems() {
+			t.Errorf("the browser says: %s", p)
+		}
+	})
+	return b
+}
+
+// Numbers that JavaScript would change are shown as they were sent, also those with white space
+// around them, as in the arguments that many agents send, and those of the usage.
+func TestBrowserWindowNumbers(t *testing.T) {
+	b := openValues(t, []string{
+		input("t", "r"), started("t", "r"),
+		`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`,
+		`{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"id\": 9007199254740993, \"list\": [\n 1e400 , 1.10\n, -0 ], \"n\":\t-1.50 }"}`,
+		`{"type":"TOOL_CALL_END","toolCallId":"c"}`,
+		`{"type":"RUN_FINISHED","threadId":"t","runId":"r","usage":[{"inputTokens":9007199254740993}]}`,
+	})
+	const scalars = `[...document.querySelectorAll("%s .scalar")].map((e) => e.textContent).join(" ")`
+	b.Until(strings.Replace(scalars, "%s", ".call", 1) + ` === "9007199254740993 1e400 1.10 -0 -1.50"`)
+	b.Until(`document.querySelector(".facts")`)
+	b.Script(`for (const d of document.querySelectorAll(".folded details")) d.open = true`)
+	b.Until(strings.Replace(scalars, "%s", ".folded", 1) + ` === "9007199254740993"`)
+}
