@@ -74,3 +74,19 @@ func TestBrowserWindowNumbers(t *testing.T) {
 	b.Script(`for (const d of document.querySelectorAll(".folded details")) d.open = true`)
 	b.Until(strings.Replace(scalars, "%s", ".folded", 1) + ` === "9007199254740993"`)
 }
+
+// A change deep in a state opens only a part of the way to it, because each level needs a part of
+// the stack.
+func TestBrowserWindowDeepState(t *testing.T) {
+	const depth = 500
+	b := openValues(t, []string{
+		input("t", "r"), started("t", "r"),
+		`{"type":"STATE_SNAPSHOT","snapshot":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + `}`,
+		`{"type":"STATE_DELTA","delta":[{"op":"replace","path":"` + strings.Repeat("/a", depth) + `","value":2}]}`,
+		finished("t", "r"),
+	})
+	for _, position := range []string{"4", "3", "4", "5"} {
+		b.Script(`{ const slider = document.getElementById("slider"); slider.value = ` + position + `; slider.dispatchEvent(new Event("input", {bubbles: true})); }`)
+		b.Until(`document.querySelector(".thread").dataset.position === "` + position + `"`)
+	}
+}

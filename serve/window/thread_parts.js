@@ -71,6 +71,10 @@ export const Long = memo(({ text, kept }) => html`<${text.length <= textual ? Te
 // part is how many members of a value are shown at first.
 const part = 100;
 
+// deepest is the level to which a changed place opens a tree. Each open level takes a part of the
+// browser's stack.
+const deepest = 50;
+
 const escape = (key) => String(key).replaceAll("~", "~0").replaceAll("/", "~1");
 
 const isRaw = (value) => Boolean(JSON.isRawJSON?.(value));
@@ -96,7 +100,7 @@ const Node = memo(({ name, value, pointer, marks, level }) => {
     return html`<li class=${class_}>${label}${text}</li>`;
   }
   const inside = marks.filter((m) => m.pointer.startsWith(pointer + "/"));
-  const open = chosen ?? (level === 0 || inside.length > 0 || (level < 3 && keys.length <= 20));
+  const open = chosen ?? (level === 0 || (inside.length > 0 && level < deepest) || (level < 3 && keys.length <= 20));
   const size = Array.isArray(value) ? "[" + count.format(keys.length) + "]" : "{" + count.format(keys.length) + "}";
   return html`<li class=${class_}><details open=${open} onToggle=${(e) => e.target === e.currentTarget && e.currentTarget.open !== open && setChosen(e.currentTarget.open)}>
     <summary>${label}<span class="size">${size}</span></summary>
