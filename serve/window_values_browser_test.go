@@ -90,3 +90,21 @@ func TestBrowserWindowDeepState(t *testing.T) {
 		b.Until(`document.querySelector(".thread").dataset.position === "` + position + `"`)
 	}
 }
+
+// Whatever values the questions of an agent and their answers have, they are shown, and can be
+// answered.
+func TestBrowserWindowStrangeQuestions(t *testing.T) {
+	b := openValues(t, []string{
+		input("t", "r"), started("t", "r"),
+		`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{},{"id":1e400,"message":1e400},{"id":"i","message":{"toString":1},"reason":"why"}]}}`,
+	}, []string{
+		`{"threadId":"t","runId":"s","parentRunId":"r","messages":[],"resume":[null,1,{"interruptId":"i","status":"resolved"}]}`,
+		`{"type":"RUN_STARTED","threadId":"t","runId":"s","parentRunId":"r"}`, finished("t", "s"),
+	})
+	b.Until(`document.querySelectorAll(".run-end .ask").length === 3`)
+	b.Click(".run-row")
+	b.Until(`document.querySelector(".thread").dataset.position === "3"`)
+	b.Script(`for (const d of document.querySelectorAll(".folded")) d.open = true`)
+	b.Until(`[...document.querySelectorAll("button")].some((button) => button.textContent === "Show the request" && (button.click(), true))`)
+	b.Until(`document.querySelectorAll(".continue fieldset").length === 3`)
+}

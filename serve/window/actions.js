@@ -73,7 +73,7 @@ ${problem && html`<p class="note" role="alert">${problem}</p>`}`;
 };
 
 // Answer is the field for the answer to an interrupt.
-const Answer = ({ interrupt, answer, set }) => html`<fieldset><legend>Answer: <${Text} text=${String(interrupt.message ?? interrupt.reason ?? interrupt.id)} breaks=${false} /></legend>
+const Answer = ({ interrupt, answer, set }) => html`<fieldset><legend>Answer: <${Text} text=${[interrupt.message, interrupt.reason, interrupt.id].find((text) => typeof text === "string" && text) ?? "no text"} breaks=${false} /></legend>
 <p class="field"><label>It is <select value=${answer.status} onChange=${(e) => set({ ...answer, status: e.currentTarget.value })}><option value="resolved">resolved</option><option value="cancelled">cancelled</option></select></label></p>
 ${answer.status === "resolved" && html`<p class="field"><label>with this JSON, or nothing <textarea rows="2" value=${answer.payload} onInput=${(e) => set({ ...answer, payload: e.currentTarget.value })}></textarea></label></p>`}</fieldset>`;
 

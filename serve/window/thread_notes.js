@@ -34,7 +34,7 @@ const read = async (thread, run, end, signal) => {
 // answers reads the member resume of a request.
 const answers = async (thread, position, signal) => {
   const input = parse(await (await request(threadPath(thread, "entries", position), { signal })).text());
-  return Array.isArray(input?.resume) ? input.resume : [];
+  return Array.isArray(input?.resume) ? input.resume.filter((a) => a !== null && typeof a === "object") : [];
 };
 
 // useNotes returns notes about the runs that ended in another way than to finish, in the
