@@ -324,7 +324,14 @@ func (w *Walker) step(s *spot, n *lineage.Node, e *store.Entry, position int64) 
 	s.step(n, e, position)
 	s.check = w.checkOf(e)
 	w.kept.add(s)
+	if len(e.Data) > largeEntry {
+		*w.reader = *envelope.NewReader() // the one before refers to the entry
+	}
 }
+
+// largeEntry is the size in bytes above which an entry is forgotten at once. Smaller ones take little
+// memory until others are read.
+const largeEntry = 64 << 10
 
 // placed is a position and the check of its entry.
 type placed struct {
