@@ -108,3 +108,18 @@ func TestBrowserWindowStrangeQuestions(t *testing.T) {
 	b.Until(`[...document.querySelectorAll("button")].some((button) => button.textContent === "Show the request" && (button.click(), true))`)
 	b.Until(`document.querySelectorAll(".continue fieldset").length === 3`)
 }
+
+// Keys that are pressed before the page knows the thread do not move it to a position that does not
+// exist.
+func TestBrowserWindowEarlyKeys(t *testing.T) {
+	b := openValues(t, []string{input("t", "r"), started("t", "r"), finished("t", "r")})
+	for _, unit := range []string{"event", "message", "run"} {
+		b.Holds(`import("./window/thread_model.js").then(({ Model }) => {
+			const model = new Model("t", () => {});
+			model.open();
+			model.step("` + unit + `", 1);
+			model.close();
+			return model.target === 0 && model.following;
+		})`)
+	}
+}

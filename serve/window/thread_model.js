@@ -112,9 +112,9 @@ export class Model {
     this.#changed();
   }
 
-  // step moves by events, messages or runs.
+  // step moves by events, messages or runs, once the page knows the thread.
   step(unit, n) {
-    this.jump(this.index.step(this.position, unit, n));
+    if (this.last) this.jump(this.index.step(this.position, unit, n));
   }
 
   // position is the position that is wanted.
