@@ -81,7 +81,7 @@ func (d *daemon) run(ctx context.Context) error {
 	d.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)
 	d.start()
 	var cut []any
-	err = service.Serve(ctx, proxy.NewServer(d.handler, d.log), l, d.certificate, func() (err error) {
+	_, err = service.Serve(ctx, proxy.NewServer(d.handler, d.log), l, d.certificate, func() (err error) {
 		d.monitor.Draining()
 		d.log.Info("draining", "limit", d.flags.Drain)
 		soon, cancel := context.WithTimeout(now, d.flags.Drain)

@@ -104,14 +104,17 @@ func view(cmd *cobra.Command, f *storeFlags, at *cli.Server, thread string, open
 			log.Warn("cannot open the browser: open the address yourself", "window", address, "error", err)
 		}
 	}
-	err = service.Serve(cmd.Context(), proxy.NewServer(server, log), l, nil, func() error {
+	cut, err := service.Serve(cmd.Context(), proxy.NewServer(server, log), l, nil, func() error {
 		if e := server.Drain(ctx); e != nil && !errors.Is(e, context.Canceled) {
 			return e
 		}
 		return nil
 	})
-	if err != nil && interrupted(cmd) == nil {
+	switch signal := interrupted(cmd); {
+	case err != nil && signal == nil:
 		return fmt.Errorf("%w: %w", errServe, err)
+	case cut && err == nil:
+		return signal
 	}
 	return err
 }

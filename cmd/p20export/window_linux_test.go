@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // logOf returns the URL of a log with captures of the project.
@@ -86,6 +88,31 @@ func TestLogView(t *testing.T) {
 		t.Errorf("without a browser: %s", said)
 	}
 	s.stop(t)
+}
+
+// A log view that a signal stops while a client downloads slowly says that it cut the download off.
+func TestLogViewCuts(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run.sse")
+	large := strings.Repeat("large ", 4<<20)
+	testkit.Write(t, run, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\ndata: {\"type\":\"CUSTOM\",\"name\":\"n\",\"value\":\""+large+"\"}\n\ndata: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n")
+	log := "sqlite:" + filepath.Join(t.TempDir(), "events.db")
+	if out, err := program(t, "log", "import", "--store", log, run).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s, url := startServer(t, "log", "view", "--store", log)
+	response, err := http.Get(url + "/threads/t/export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	s.kill(t, syscall.SIGINT)
+	if status, log := s.wait(t); status != 130 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	if n, err := io.Copy(io.Discard, response.Body); err == nil {
+		t.Errorf("the download has an end, after %d bytes", n)
+	}
 }
 
 // serve has the window unless other machines may connect. --ui says otherwise.

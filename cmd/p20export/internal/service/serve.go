@@ -14,8 +14,9 @@ const shutdownTime = 5 * time.Second
 
 // Serve serves connections until ctx is done. Then it calls drain, which returns when all
 // handlers have returned or were ended, and closes the connections. Without a certificate
-// it serves without TLS. It returns what drain returned, or why it could not serve.
-func Serve(ctx context.Context, s *http.Server, l net.Listener, certificate *tls.Certificate, drain func() error) error {
+// it serves without TLS. The error is what drain returned, or why it could not serve; cut reports
+// whether a client did not read the end of a response in time.
+func Serve(ctx context.Context, s *http.Server, l net.Listener, certificate *tls.Certificate, drain func() error) (cut bool, err error) {
 	failed := make(chan error, 1)
 	go func() {
 		if certificate == nil {
@@ -25,7 +26,6 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener, certificate *tls
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}}
 		failed <- s.ServeTLS(l, "", "")
 	}()
-	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
@@ -34,8 +34,8 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener, certificate *tls
 	// A response ends after its handler has returned.
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
-	if s.Shutdown(soon) != nil {
+	if cut = s.Shutdown(soon) != nil; cut {
 		_ = s.Close() // of connections that are of no use any more
 	}
-	return err
+	return cut, err
 }
