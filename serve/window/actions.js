@@ -92,14 +92,14 @@ const compose = (fork, text, interrupts, answers) => {
 
 // Continue sends a request that continues a run, after it was shown.
 const Continue = ({ thread, moment, session, model }) => {
-  const [fork, setFork] = useState(null);
+  const [shown, setShown] = useState(null); // the request, which belongs to a run
   const [text, setText] = useState("");
   const [agent, setAgent] = useState(session.agents[0]);
   const [answers, setAnswers] = useState([]);
   const [said, setSaid] = useState("");
   const [problem, setProblem] = useState("");
   const run = moment.run;
-  useEffect(() => setFork(null), [run?.position]);
+  const fork = shown?.run === run?.position ? shown : null;
   // Who opens or closes the form with a key goes on in it, or at the button that opens it.
   const part = useRef(null);
   const moves = useRef(false);
@@ -109,7 +109,7 @@ const Continue = ({ thread, moment, session, model }) => {
   }, [fork]);
   const show = (next) => {
     moves.current = true;
-    setFork(next);
+    setShown(next);
   };
   const interrupts = fork?.interrupts ?? [];
   const begin = async () => {
@@ -121,7 +121,7 @@ const Continue = ({ thread, moment, session, model }) => {
       const end = model.index.end(run.position);
       const asks = run.end === "interrupted" && end ? parse(await (await request(withQuery(threadPath(thread, "moment"), { position: end, limit: 1 }))).text()).interrupts ?? [] : [];
       setAnswers(asks.map(() => ({ status: "resolved", payload: "" })));
-      show({ input, interrupts: asks });
+      show({ run: run.position, input, interrupts: asks });
     } catch (error) {
       setProblem(error.message);
     }
