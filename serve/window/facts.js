@@ -11,24 +11,25 @@ const laneWidth = 14;
 const maxLanes = 12; // branches that are drawn next to each other
 
 // layout gives each branch a lane: the first that is free from the run that the branch leaves to
-// its own last run.
+// its own last run. If none is, the branch shares the last lane, from its own first run on.
 const layout = ({ runs, branches }) => {
   const free = []; // by lane: the number of the run from which it is free
   const lanes = new Map();
+  const lines = runs.map(() => []);
   for (const b of [...branches].sort((x, y) => x.first - y.first)) {
     let lane = free.findIndex((from) => from <= (b.from ?? b.first));
-    if (lane < 0) lane = free.length;
-    free[lane] = b.last + 1;
-    lanes.set(b.number, Math.min(lane, maxLanes - 1));
-  }
-  const lines = runs.map(() => []);
-  for (const b of branches) {
-    const lane = lanes.get(b.number);
-    for (let n = (b.from ?? b.first) + (b.from ? 1 : 0); n <= b.last; n++) {
-      if (lines[n - 1].length <= maxLanes) lines[n - 1].push({ lane, top: n > b.first || b.from !== null, bottom: n < b.last, bend: n === (b.from ?? 0) + 1 && b.from !== null ? lanes.get(runs[b.from - 1].branch) : lane });
+    let first = b.from ? b.from + 1 : b.first;
+    if (lane < 0 && free.length === maxLanes) {
+      lane = maxLanes - 1;
+      first = b.first;
+    } else if (lane < 0) lane = free.length;
+    free[lane] = Math.max(free[lane] ?? 0, b.last + 1);
+    lanes.set(b.number, lane);
+    for (let n = first; n <= b.last; n++) {
+      lines[n - 1].push({ lane, top: n > b.first || b.from !== null, bottom: n < b.last, bend: b.from !== null && n === b.from + 1 ? lanes.get(runs[b.from - 1].branch) : lane });
     }
   }
-  return { lanes, lines, width: (Math.max(0, ...lanes.values()) + 1) * laneWidth };
+  return { lanes, lines, width: (Math.max(0, ...new Set(lanes.values())) + 1) * laneWidth };
 };
 
 const Lanes = ({ lines, lane, width, end }) => html`<svg aria-hidden="true" width=${width} height=${rowHeight}>
