@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 )
@@ -30,7 +29,7 @@ func (s *Server) download(q *request, name, mediaType string, write func(io.Writ
 		return
 	}
 	if _, known := refusalOf(err); !known && !isUnsent(err) && q.Context().Err() == nil {
-		s.say(slog.LevelWarn, "a download broke off", "error", err)
+		s.sayFailed(err)
 	}
 	s.settings.Logger.Debug("a download broke off", "error", err)
 	panic(http.ErrAbortHandler)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -66,11 +65,6 @@ func (s *Server) sendCapture(q *request) {
 		}
 		return err
 	})
-}
-
-// sayUnreadable says that a capture, or the directory of captures, cannot be read.
-func (s *Server) sayUnreadable(err error) {
-	s.say(slog.LevelWarn, "the captures cannot be read", "error", err)
 }
 
 // maxReports is the number of report pages that are made at the same time. A page can have

@@ -44,7 +44,7 @@ func (s *Server) runFacts(q *request) {
 		case err == nil:
 			doc.Capture = &name
 		case errors.As(err, &unreadable):
-			s.sayUnreadable(err)
+			s.sayFailed(err)
 		case !isNoCapture(err):
 			s.fail(q, err)
 			return nil, false

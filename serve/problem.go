@@ -205,7 +205,7 @@ func (s *Server) fail(q *request, err error) {
 	case errors.As(err, &upstream):
 		s.refuse(q, AgentFailed, err.Error())
 	case errors.As(err, &unreadable):
-		s.sayUnreadable(unreadable)
+		s.sayFailed(err)
 		s.refuse(q, CaptureFailed, "the capture of the run cannot be read") // the error can name files
 	case isNoCapture(err):
 		s.refuse(q, NoCapture, err.Error())
@@ -215,12 +215,22 @@ func (s *Server) fail(q *request, err error) {
 			s.say(slog.LevelError, "a thread was rewritten: its entries are not those that were sealed", "tenant", q.tenant, "thread", q.ids[0])
 		}
 		if !ok {
-			s.say(slog.LevelWarn, "the log failed", "error", err)
+			s.sayFailed(err)
 			s.refuse(q, code, "the log does not work at the moment") // the error can name a host
 			return
 		}
 		s.refuse(q, code, err.Error())
 	}
+}
+
+// sayFailed says that the log failed, or that a capture, or the directory of captures, cannot be
+// read.
+func (s *Server) sayFailed(err error) {
+	message := "the log failed"
+	if _, ok := errors.AsType[*captureError](err); ok {
+		message = "the captures cannot be read"
+	}
+	s.say(slog.LevelWarn, message, "error", err)
 }
 
 // warnInterval is the time between messages about a log that fails. Clients try again often.

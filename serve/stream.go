@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"iter"
-	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -62,7 +61,7 @@ func (s *Server) stream(q *request, p response, since time.Time) {
 			if errors.Is(err, store.ErrRewound) && (t.began || t.begin()) {
 				t.send([]byte(rewound))
 			} else if _, known := refusalOf(err); !known {
-				s.say(slog.LevelWarn, "the log failed", "error", err)
+				s.sayFailed(err)
 			}
 			s.settings.Logger.Debug("a response broke off", "view", string(p.view), "error", err)
 			panic(http.ErrAbortHandler)
