@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,19 +19,11 @@ import (
 // of the response, and returns the text of its messages.
 func askGuide(t *testing.T, url, thread, run, text string) (all func() string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"threadId":%s,"runId":%s,"state":{},"messages":[{"id":%s,"role":"user","content":%s}],"tools":[],"context":[],"forwardedProps":{}}`, js(thread), js(run), js("u-"+run), js(text))
-	response, err := http.Post(url+"/agents/guide", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { response.Body.Close() })
-	if response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
+	response := askAgent(t, url, "", thread, run, text)
 	got := make(chan string, 1)
 	go func() {
 		var text strings.Builder
-		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		for lines := bufio.NewScanner(response); lines.Scan(); {
 			var event struct{ Type, Delta string }
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &event) == nil && event.Type == "TEXT_MESSAGE_CONTENT" {
 				text.WriteString(event.Delta)

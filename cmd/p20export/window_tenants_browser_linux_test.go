@@ -3,21 +3,17 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/p20export/p20export/internal/testkit"
@@ -40,23 +36,12 @@ func secretOf(tenant string) string { return "secret-of-" + tenant }
 func (s *speaker) runAs(t *testing.T, url, tenant, thread, run string) {
 	t.Helper()
 	secret := secretOf(tenant)
-	body := fmt.Sprintf(`{"threadId":%s,"runId":%s,"state":{},"messages":[{"id":%s,"role":"user","content":%s}],"tools":[],"context":[],"forwardedProps":{}}`, js(thread), js(run), js("u-"+run), js(secret))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/agents/guide", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer token-of-"+tenant)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	response := askAgent(t, url, "token-of-"+tenant, thread, run, secret)
 	for _, event := range []string{begins, word(secret), textEnds, `{"type":"STATE_SNAPSHOT","snapshot":{"it":` + js(secret) + `}}`, done} {
 		s.say <- event
 	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status, err)
+	if _, err := io.Copy(io.Discard, response); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -122,10 +107,7 @@ func TestBrowserWindowTenants(t *testing.T) {
 	}
 	open := func(query, tenant string) *browser.Tab {
 		t.Helper()
-		b := w.browser.Open(t, w.url+"/"+query, 1280, "light", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-			_, err := cdp.Call(ctx, tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: keepReceived})
-			return err
-		}))
+		b := w.browser.Open(t, w.url+"/"+query, 1280, "light", browser.Command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: keepReceived}))
 		b.Until(`document.activeElement?.id === "token"`)
 		b.Keys("token-of-"+tenant, kb.Enter)
 		return b

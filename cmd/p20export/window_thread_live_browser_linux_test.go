@@ -85,11 +85,20 @@ func word(text string) string {
 	return `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":` + js(text) + `}`
 }
 
-// start starts a run of a thread, whose client stays until the test has ended.
-func (s *speaker) start(t *testing.T, url, thread, run, text string) {
+// askAgent asks the agent as any client does, with a token if there is one, and returns its response,
+// which is read until the test has ended.
+func askAgent(t *testing.T, url, token, thread, run, text string) io.Reader {
 	t.Helper()
 	body := fmt.Sprintf(`{"threadId":%s,"runId":%s,"state":{},"messages":[{"id":%s,"role":"user","content":%s}],"tools":[],"context":[],"forwardedProps":{}}`, js(thread), js(run), js("u-"+run), js(text))
-	response, err := http.Post(url+"/agents/guide", "application/json", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/agents/guide", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +106,14 @@ func (s *speaker) start(t *testing.T, url, thread, run, text string) {
 	if response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
-	go func() { _, _ = io.Copy(io.Discard, response.Body) }()
+	return response.Body
+}
+
+// start starts a run of a thread, whose client stays until the test has ended.
+func (s *speaker) start(t *testing.T, url, thread, run, text string) {
+	t.Helper()
+	response := askAgent(t, url, "", thread, run, text)
+	go func() { _, _ = io.Copy(io.Discard, response) }()
 }
 
 const spoken = `[...document.querySelectorAll(".messages > .message .content")].at(-1)?.textContent`

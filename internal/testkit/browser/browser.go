@@ -3,10 +3,12 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image/png"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 const (
@@ -152,6 +156,23 @@ func Command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 		_, err := cdp.Call(ctx, t, c, params)
 		return err
 	})
+}
+
+// Picture compares a screenshot of the tab with the picture at a path. Fonts differ between machines,
+// so both only need the same size in pixels, and at most so many bytes. If write is true, the
+// screenshot replaces the picture first.
+func (t *Tab) Picture(path string, width, height, most int, write bool) {
+	t.Helper()
+	made := Get(t, chromedp.CaptureScreenshot())
+	if write {
+		testkit.Write(t, path, made)
+	}
+	for name, data := range map[string][]byte{"made": made, path: testkit.Read(t, path)} {
+		c, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil || c.Width != width || c.Height != height || len(data) > most {
+			t.Errorf("%s: %d by %d, %d bytes, %v; want %d by %d: make picture", name, c.Width, c.Height, len(data), err, width, height)
+		}
+	}
 }
 
 // Click clicks the first element that matches a CSS selector.

@@ -23,7 +23,7 @@ func Choose(list string, all []string) ([]string, error) {
 }
 
 // Percentile returns the value of sorted samples below which a share of them is.
-func Percentile(sorted []int64, share float64) float64 {
+func Percentile[T int64 | float64](sorted []T, share float64) float64 {
 	return float64(sorted[min(int(share*float64(len(sorted))), len(sorted)-1)])
 }
 

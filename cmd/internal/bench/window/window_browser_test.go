@@ -163,9 +163,9 @@ func (f figures) add(what string, value float64) { f[what] = append(f[what], val
 // addTimes adds percentiles of the times of a round.
 func (f figures) addTimes(what string, times []float64) {
 	slices.Sort(times)
-	f.add(what+", p50 (ms)", times[len(times)/2])
-	f.add(what+", p95 (ms)", times[len(times)*95/100])
-	f.add(what+", longest (ms)", times[len(times)-1])
+	f.add(what+", p50 (ms)", page.Percentile(times, 0.5))
+	f.add(what+", p95 (ms)", page.Percentile(times, 0.95))
+	f.add(what+", longest (ms)", page.Percentile(times, 1))
 }
 
 // addLoad adds the load of the machine, which includes that of the measurement.
