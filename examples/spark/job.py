@@ -1,0 +1,161 @@
+"""The part of the jobs of this folder that runs in Spark's driver."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+import captures
+
+FINDINGS = pa.list_(pa.struct([
+    ("code", pa.string()), ("severity", pa.string()), ("message", pa.string()), ("hint", pa.string()),
+    ("rule", pa.string()), ("spec", pa.string()), ("pointer", pa.string()),
+    ("event_index", pa.int64()), ("offset", pa.int64()), ("line", pa.int64()), ("column", pa.int64()),
+]))
+
+
+def labels(names):
+    """Returns the type of the labels of a capture, of which only those with these names are kept."""
+    return pa.struct([(name, pa.string()) for name in names])
+
+
+def parser(does, example):
+    """Returns a parser with the flags of a job that reads captures."""
+    parser = argparse.ArgumentParser(description=does, epilog="example:\n" + example, formatter_class=argparse.RawDescriptionHelpFormatter)
+    forms = parser.add_mutually_exclusive_group(required=True)
+    forms.add_argument("--tree", metavar="DIR", help="read the captures below DIR: capture directories, and every other file as a capture of its own")
+    forms.add_argument("--list", metavar="FILE", help="read the capture directories and files that FILE names, one a line")
+    forms.add_argument("--tar", metavar="PATH", nargs="+", help="read the captures in tar archives, plain or compressed with gzip or zstd; PATH can be a directory or a pattern")
+    forms.add_argument("--table", metavar="PATH", nargs="+", help="read the captures in Parquet tables with the columns path, response, and if they exist request, arrivals and manifest")
+    parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write a Parquet table to PATH, which must not exist")
+    parser.add_argument("--task-bytes", metavar="N", type=int, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
+    return parser
+
+
+def command_parser(does, example, command):
+    """Returns a parser with the flags of a job that runs a command of p20export."""
+    p = parser(does, example)
+    p.add_argument("--program", metavar="FILE", default="p20export", help="the program, which executors get; without a slash, one of spark-submit's --files, or else of $PATH (default: %(default)s)")
+    p.add_argument("--label", metavar="NAME", action="append", help="keep this label of captures (repeatable; default: integration and version)")
+    p.add_argument("arguments", metavar="-- FLAG", nargs="*", help=f"flags of p20export {command}")
+    return p
+
+
+def session(name):
+    """Returns the session. What spark-submit sets wins."""
+    return SparkSession.builder.appName(name).getOrCreate()
+
+
+def read(spark, args):
+    """Returns the captures, each with its files, in the columns that the form of input has."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", args.task_bytes)
+    spark.conf.set("spark.sql.files.openCostInBytes", 0)
+    spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", args.task_bytes)
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 16 << 20)
+    if args.tar:
+        return files(spark, args.tar)
+    if args.table:
+        table = spark.read.parquet(*args.table)
+        return table.select(*(F.col(name) if name in table.columns else F.lit(None).cast("binary").alias(name) for name in captures.TABLE))
+    if args.tree:
+        root = qualified(spark, args.tree)
+        found = files(spark, [root], recursiveFileLookup=True).withColumn("path", F.substr("path", F.lit(len(root) + 2)))
+    else:
+        paths = [row.value for row in spark.read.text(args.list).collect() if row.value]
+        found = files(spark, paths, recursiveFileLookup=True).withColumn("path", F.regexp_replace("path", "^[a-z0-9]*:?/+", ""))
+    return found.withColumn("key", key())
+
+
+def files(spark, paths, **options):
+    """Returns the columns path and content of files."""
+    return spark.read.format("binaryFile").options(**options).load(paths).select("path", "content")
+
+
+def qualified(spark, path):
+    """Returns a path with its scheme, as Spark has it in tables of files."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(path)
+    return path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString()
+
+
+def key():
+    """Returns captures.key_of(path) as a column."""
+    parts = F.split("path", "/")
+    is_part = F.element_at(parts, -1).isin(*captures.FILES)
+    return F.when(is_part, F.array_join(F.slice(parts, 1, F.size(parts) - 1), "/")).otherwise(F.col("path"))
+
+
+def freeze_or_lint(spark, args, command, columns):
+    """Runs a command of p20export on captures, writes its rows, and counts them."""
+    began = time.time()
+    program = ship(spark, args.program)
+    arguments = [command, "--from-tar", "-", "--format", "json", "--jobs", "1", *args.arguments]
+    context = spark.sparkContext
+    context.addPyFile(captures.__file__)
+    sent, made = context.accumulator(0), context.accumulator(0)
+    rows = captures.Rows(program, arguments, columns, attempts(spark), sent, made)
+    found = read(spark, args)
+    if args.tar:
+        count, of = None, rows.of_archives
+    elif args.table:
+        count, source = found.count(), " ".join(args.table)
+        of = lambda batches: rows.of(source, captures.of_table(batches))
+    else:
+        count, source = found.select("key").distinct().count(), args.tree or args.list
+        found = found.repartition("key").sortWithinPartitions("key")
+        of = lambda batches: rows.of(source, captures.of_files(batches))
+    made_rows = found.mapInArrow(of, from_arrow_schema(rows.schema))
+    for name in ("started_at", "finished_at"):
+        if name in made_rows.columns:
+            made_rows = made_rows.withColumn(name, F.col(name).cast("timestamp"))
+    made_rows.write.partitionBy("verdict").parquet(args.output)
+    return finish(spark, args, count, sent.value, made.value, began)
+
+
+def finish(spark, args, count, sent, made, began):
+    """Compares what was written with what was read, prints the counts, and returns the status."""
+    table = spark.read.parquet(args.output)
+    if "run" in table.columns:
+        is_first = F.col("run").isNull() | (F.col("run") == 1)
+    else:
+        is_first = F.lit(True)
+    is_capture = is_first & (F.col("capture") != F.col("source"))
+    verdicts = {row.verdict: (row.rows, row.captures) for row in table.groupBy("verdict").agg(F.count("*").alias("rows"), F.count_if(is_capture).alias("captures")).collect()}
+    written = sum(rows for rows, _ in verdicts.values())
+    out = sum(captures for _, captures in verdicts.values())
+    summary = {"captures": sent if count is None else count, "rows": written, "verdicts": {name: rows for name, (rows, _) in sorted(verdicts.items())}, "seconds": round(time.time() - began, 1)}
+    print(json.dumps(summary))
+    if not (out == sent == summary["captures"]) or written != made:
+        print(f"the counts differ: {summary['captures']} captures were read, {sent} were sent, and {out} have rows; {made} rows were made, and {written} were written", file=sys.stderr)
+        return 3
+    return 1 if {"quarantined", "error"} & set(verdicts) else 0
+
+
+def ship(spark, program):
+    """Sends the program to the executors, and returns its name there."""
+    name = os.path.basename(program)
+    sent = spark.sparkContext.getConf().get("spark.files", "").split(",")
+    if name == program and name not in map(os.path.basename, sent):
+        program = shutil.which(name)
+        if program is None:
+            sys.exit(f"{name} is not on the path; name it with --program")
+    if name != program:
+        spark.sparkContext.addFile(program)
+    return name
+
+
+def attempts(spark):
+    """Returns how often Spark tries a task."""
+    local = re.fullmatch(r"local(\[[^,]*(,\s*(\d+))?\])?", spark.sparkContext.master)
+    if local:
+        return int(local[3] or 1)
+    return int(spark.sparkContext.getConf().get("spark.task.maxFailures", "4"))
