@@ -147,11 +147,11 @@ def of_archive(content):
         return
     found, rest = members(archive)
     captures, directories, names = [], {}, set()
-    for is_file, name, chunk in found:
-        name, is_file = clean(name), is_file and is_safe(name)
+    for is_file, given, chunk in found:
+        name = clean(given)
         key = key_of(name)
-        if not is_file or key == name or name in names:
-            captures.append((name, [name], [chunk]))
+        if key == name or not is_file or name in names or not is_safe(given):
+            captures.append((name, None, [chunk]))
         elif key in directories:
             directories[key][1].append(name)
             directories[key][2].append(chunk)
@@ -160,17 +160,22 @@ def of_archive(content):
             captures.append(directories[key])
         names.add(name)
     for key, files, chunks in captures:
-        yield Capture(capture_name(key, files), chunks)
+        yield Capture(capture_name(key, files) if files else key, chunks)
     yield Capture(None, [rest])
 
 
 def of_files(batches):
     """Yields the captures of batches with the columns path and content, ordered by key_of(path)."""
+    for name, files in grouped_files(batches):
+        yield Capture(clean(name), [chunk for path, content in files for chunk in member(path, content)])
+
+
+def grouped_files(batches):
+    """Yields the name of each capture, and the paths and contents of its files."""
     files = ((path.as_py(), content.as_buffer()) for batch in batches for path, content in zip(batch["path"], batch["content"]))
     for key, several in itertools.groupby(files, lambda file: key_of(file[0])):
         several = list(several)
-        name = capture_name(key, [path for path, _ in several])
-        yield Capture(clean(name), [chunk for path, content in several for chunk in member(path, content)])
+        yield capture_name(key, [path for path, _ in several]), several
 
 
 def of_table(batches):
@@ -199,7 +204,7 @@ def framing(manifest):
 
 def key_of(path):
     """Returns the path of the capture to which a file belongs, "" for the root."""
-    directory, base = posixpath.split(path)
+    directory, slash, base = path.rpartition("/")
     return directory if base in FILES else path
 
 
@@ -215,8 +220,15 @@ def is_safe(name):
     return name != "" and not name.startswith("/") and ".." not in name.split("/")
 
 
+# ODD finds names that are not clean: those with an element that is empty, . or .., or with bytes
+# that are not UTF-8.
+ODD = re.compile("(^|/)[.]{0,2}(/|$)|[\udc80-\udcff]")
+
+
 def clean(name):
     """Returns the name that a member has in the rows of p20export."""
+    if not ODD.search(name):
+        return name
     return re.sub("[\udc80-\udcff]", "\ufffd", posixpath.normpath(name) if is_safe(name) else name)
 
 
@@ -324,7 +336,7 @@ def firsts(rows):
 def answered(rows, waiting):
     """Removes the captures that have rows, and reports whether the archive is damaged."""
     damaged = False
-    heads = rows.take(firsts(rows))
+    heads = rows.select(["capture", "verdict"]).take(firsts(rows))
     for name, verdict in zip(heads["capture"].to_pylist(), heads["verdict"].to_pylist()):
         if name in waiting:
             waiting[name].pop(0)

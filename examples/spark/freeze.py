@@ -38,8 +38,8 @@ def columns(labels):
     ]
 
 
-def main():
-    args = job.command_parser(__doc__, EXAMPLE, "freeze").parse_args()
+def main(argv=None):
+    args = job.command_parser(__doc__, EXAMPLE, "freeze").parse_args(argv)
     args.arguments = ["--inline", *args.arguments]
     spark = job.session("p20export freeze")
     return job.freeze_or_lint(spark, args, "freeze", columns(args.label or ["integration", "version"]))

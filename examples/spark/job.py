@@ -10,6 +10,7 @@ import sys
 import time
 
 import pyarrow as pa
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -28,15 +29,20 @@ def labels(names):
     return pa.struct([(name, pa.string()) for name in names])
 
 
-def parser(does, example):
-    """Returns a parser with the flags of a job that reads captures."""
+def parser(does, example, forms=("tree", "list", "tar", "table")):
+    """Returns a parser with the flags of a job that reads captures in these forms."""
     parser = argparse.ArgumentParser(description=does, epilog="example:\n" + example, formatter_class=argparse.RawDescriptionHelpFormatter)
-    forms = parser.add_mutually_exclusive_group(required=True)
-    forms.add_argument("--tree", metavar="DIR", help="read the captures below DIR: capture directories, and every other file as a capture of its own")
-    forms.add_argument("--list", metavar="FILE", help="read the capture directories and files that FILE names, one a line")
-    forms.add_argument("--tar", metavar="PATH", nargs="+", help="read the captures in tar archives, plain or compressed with gzip or zstd; PATH can be a directory or a pattern")
-    forms.add_argument("--table", metavar="PATH", nargs="+", help="read the captures in Parquet tables with the columns path, response, and if they exist request, arrivals and manifest")
-    parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write a Parquet table to PATH, which must not exist")
+    form = parser.add_mutually_exclusive_group(required=True)
+    for name, settings in {
+        "tree": {"metavar": "DIR", "help": "read the captures below DIR: capture directories, and every other file as a capture of its own"},
+        "list": {"metavar": "FILE", "help": "read the capture directories and files that FILE names, one a line"},
+        "tar": {"metavar": "PATH", "nargs": "+", "help": "read the captures in tar archives, plain or compressed with gzip or zstd; PATH can be a directory or a pattern"},
+        "table": {"metavar": "PATH", "nargs": "+", "help": "read the captures in Parquet tables with the columns path and response, and if they exist request, arrivals and manifest"},
+    }.items():
+        if name in forms:
+            form.add_argument("--" + name, **settings)
+    parser.set_defaults(tar=None, table=None)
+    parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write the result to PATH, which must not exist")
     parser.add_argument("--task-bytes", metavar="N", type=int, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
     return parser
 
@@ -55,30 +61,32 @@ def session(name):
     return SparkSession.builder.appName(name).getOrCreate()
 
 
-def read(spark, args):
-    """Returns the captures, each with its files, in the columns that the form of input has."""
+def read(spark, args, content=True):
+    """Returns the captures, in the columns that their form has.
+
+    These are path and content for archives, those of captures.TABLE for tables, and path, content
+    and key for files. Without content, files have length in its place.
+    """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.files.maxPartitionBytes", args.task_bytes)
     spark.conf.set("spark.sql.files.openCostInBytes", 0)
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", args.task_bytes)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 16 << 20)
+    files = spark.read.format("binaryFile")
     if args.tar:
-        return files(spark, args.tar)
+        return files.load(args.tar).select("path", "content")
     if args.table:
         table = spark.read.parquet(*args.table)
         return table.select(*(F.col(name) if name in table.columns else F.lit(None).cast("binary").alias(name) for name in captures.TABLE))
+    files = files.option("recursiveFileLookup", True)
     if args.tree:
         root = qualified(spark, args.tree)
-        found = files(spark, [root], recursiveFileLookup=True).withColumn("path", F.substr("path", F.lit(len(root) + 2)))
+        path = F.substr("path", F.lit(len(root) + 2))
+        found = files.load(root)
     else:
-        paths = [row.value for row in spark.read.text(args.list).collect() if row.value]
-        found = files(spark, paths, recursiveFileLookup=True).withColumn("path", F.regexp_replace("path", "^[a-z0-9]*:?/+", ""))
-    return found.withColumn("key", key())
-
-
-def files(spark, paths, **options):
-    """Returns the columns path and content of files."""
-    return spark.read.format("binaryFile").options(**options).load(paths).select("path", "content")
+        path = F.regexp_replace("path", "^[a-z0-9]*:?/+", "")
+        found = files.load([row.value for row in spark.read.text(args.list).collect() if row.value])
+    return found.select(path.alias("path"), "content" if content else "length").withColumn("key", key())
 
 
 def qualified(spark, path):
@@ -97,8 +105,8 @@ def key():
 def freeze_or_lint(spark, args, command, columns):
     """Runs a command of p20export on captures, writes its rows, and counts them."""
     began = time.time()
-    program = ship(spark, args.program)
     arguments = [command, "--from-tar", "-", "--format", "json", "--jobs", "1", *args.arguments]
+    program = ship(spark, args.program, arguments)
     context = spark.sparkContext
     context.addPyFile(captures.__file__)
     sent, made = context.accumulator(0), context.accumulator(0)
@@ -110,7 +118,7 @@ def freeze_or_lint(spark, args, command, columns):
         count, source = found.count(), " ".join(args.table)
         of = lambda batches: rows.of(source, captures.of_table(batches))
     else:
-        count, source = found.select("key").distinct().count(), args.tree or args.list
+        count, source = read(spark, args, content=False).select("key").distinct().count(), args.tree or args.list
         found = found.repartition("key").sortWithinPartitions("key")
         of = lambda batches: rows.of(source, captures.of_files(batches))
     made_rows = found.mapInArrow(of, from_arrow_schema(rows.schema))
@@ -140,16 +148,22 @@ def finish(spark, args, count, sent, made, began):
     return 1 if {"quarantined", "error"} & set(verdicts) else 0
 
 
-def ship(spark, program):
-    """Sends the program to the executors, and returns its name there."""
+def ship(spark, program, arguments):
+    """Sends the program to the executors, and returns its name there.
+
+    It first runs the program without captures, so that wrong arguments do not fail every task.
+    """
     name = os.path.basename(program)
-    sent = spark.sparkContext.getConf().get("spark.files", "").split(",")
-    if name == program and name not in map(os.path.basename, sent):
+    sent = [file for file in spark.sparkContext.getConf().get("spark.files", "").split(",") if os.path.basename(file) == name]
+    if name == program and not sent:
         program = shutil.which(name)
         if program is None:
-            sys.exit(f"{name} is not on the path; name it with --program")
+            sys.exit(f"{name} is neither one of spark-submit's --files nor on the path; name it with --program FILE")
     if name != program:
         spark.sparkContext.addFile(program)
+    tried = subprocess.run([SparkFiles.get(name), *arguments], input=bytes(2 * captures.BLOCK), capture_output=True)
+    if tried.returncode != 0:
+        sys.exit(tried.stderr.decode("utf-8", "replace").strip() or f"{program} ended with status {tried.returncode}")
     return name
 
 
