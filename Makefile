@@ -37,6 +37,12 @@ CLIENTS_COPILOTKIT := $(CACHED) clients-copilotkit $(addprefix clients/typescrip
 VENV = $(CACHED) venv-$$($(PYTHON) -c 'import platform; print(platform.python_version())')
 DURABLE_VENV = $(VENV) serve/testdata/streams/requirements.txt -- $(INSTALL_VENV)
 INSTALL_VENV := sh -c '$(PYTHON) -m venv venv && venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt && venv/bin/python -m pip check --disable-pip-version-check'
+# pyspark is published as source only. Its build uses the pinned setuptools of build.txt.
+SPARK_VENV = $(VENV)-spark examples/spark/build.txt examples/spark/requirements.txt -- $(INSTALL_SPARK)
+INSTALL_SPARK := sh -c '$(PYTHON) -m venv venv && for args in "-r build.txt" "--no-build-isolation -r requirements.txt"; do venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps $$args || exit; done && venv/bin/python -m pip check --disable-pip-version-check'
+# moto's S3 server, and the ag-ui-protocol that udf.py checks events with.
+MOTO_VENV = $(VENV) examples/spark/test/requirements.txt -- $(INSTALL_VENV)
+UDF_VENV = $(VENV) $(PEERS)/pydantic/requirements.txt -- $(INSTALL_VENV)
 N ?= 20000
 SEED ?= 1
 
