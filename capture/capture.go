@@ -50,6 +50,10 @@ func (c *Capture) Path() string { return c.path }
 // Manifest returns the manifest, or nil for a plain file.
 func (c *Capture) Manifest() *Manifest { return c.manifest }
 
+// Labels returns the labels of the manifest, which the caller must not change. It is nil
+// for a plain file, and not nil but empty for a manifest without labels.
+func (c *Capture) Labels() map[string]string { return c.manifest.allLabels() }
+
 // ManifestDigest returns the digest of the bytes of capture.json, or "" for a
 // plain file.
 func (c *Capture) ManifestDigest() digest.Digest { return c.manifestDigest }

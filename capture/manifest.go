@@ -107,6 +107,17 @@ type Tool struct {
 // Response returns the entry of the response file, or nil if there is none.
 func (m *Manifest) Response() *File { return *m.Files.response(m.Framing) }
 
+// allLabels returns the labels. It returns nil only if there is no manifest.
+func (m *Manifest) allLabels() map[string]string {
+	switch {
+	case m == nil:
+		return nil
+	case m.Labels == nil:
+		return map[string]string{}
+	}
+	return m.Labels
+}
+
 // Encode returns the content of capture.json: JSON with two-space indent, keys in
 // the order of the fields, sorted map keys, and one line feed at the end. Equal
 // manifests have equal bytes. Encode fails if DecodeManifest would reject the

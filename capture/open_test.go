@@ -88,7 +88,8 @@ func TestOpenFS(t *testing.T) {
 	}
 }
 
-// Identify returns the digests of an opened capture, without reading its response.
+// Identify returns the digests and the labels of an opened capture, without reading its
+// response.
 func TestIdentify(t *testing.T) {
 	const dir = "../discovery/captures/adk/one-turn"
 	c, err := Open(t.Context(), dir, "")
@@ -96,25 +97,32 @@ func TestIdentify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, capture := range []struct{ path, manifest string }{{dir, string(c.ManifestDigest())}, {dir + "/response.sse", ""}} {
-		manifest, response, err := Identify(t.Context(), capture.path)
-		if err != nil || string(manifest) != capture.manifest || response != c.Manifest().Response().Digest {
-			t.Errorf("%s: %s, %s, %v", capture.path, manifest, response, err)
+	if len(c.Labels()) == 0 {
+		t.Fatal("the capture has no labels")
+	}
+	digest := c.Manifest().Response().Digest
+	for path, want := range map[string]Identity{
+		dir:                   {Manifest: c.ManifestDigest(), Response: digest, Labels: c.Labels()},
+		dir + "/response.sse": {Response: digest},
+	} {
+		got, err := Identify(t.Context(), path)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", path, err, diff)
 		}
-		root, name := filepath.Split(capture.path)
-		inFS, responseFS, err := IdentifyFS(t.Context(), os.DirFS(root), name)
-		if err != nil || inFS != manifest || responseFS != response {
-			t.Errorf("%s in a file system: %s, %s, %v", capture.path, inFS, responseFS, err)
+		root, name := filepath.Split(path)
+		got, err = IdentifyFS(t.Context(), os.DirFS(root), name)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s in a file system: %v %s", path, err, diff)
 		}
 	}
 	root := t.TempDir()
 	lay(t, filepath.Join(root, "unfinished", "response.sse"))
 	for _, path := range []string{"missing", "unfinished"} {
 		_, want := Open(t.Context(), filepath.Join(root, path), "")
-		if _, _, err := Identify(t.Context(), filepath.Join(root, path)); err == nil || strings.Replace(err.Error(), "open", "stat", 1) != want.Error() {
+		if _, err := Identify(t.Context(), filepath.Join(root, path)); err == nil || strings.Replace(err.Error(), "open", "stat", 1) != want.Error() {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
-		if _, _, err := IdentifyFS(t.Context(), os.DirFS(root), path); err == nil {
+		if _, err := IdentifyFS(t.Context(), os.DirFS(root), path); err == nil {
 			t.Errorf("%s in a file system: no error", path)
 		}
 	}

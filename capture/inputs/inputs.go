@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/digest"
 )
 
 // Input is a capture that can be opened.
@@ -58,17 +57,16 @@ func (in *Input) Open(ctx context.Context) (*capture.Capture, error) {
 	return in.place.Open(ctx, "")
 }
 
-// Identify returns the digests that identify the capture, as capture.Identify
-// does. It may be called before or after Open, but fails for standard input, which can be
+// Identify returns what tells the capture from others, as capture.Identify does. It may be called before or after Open, but fails for standard input, which can be
 // read only once.
-func (in *Input) Identify(ctx context.Context) (manifest, response digest.Digest, err error) {
+func (in *Input) Identify(ctx context.Context) (capture.Identity, error) {
 	switch {
 	case in.err != nil:
-		return "", "", in.err
+		return capture.Identity{}, in.err
 	case in.member != nil:
 		return capture.IdentifyFS(ctx, in.member, in.Path)
 	case in.Path == "-":
-		return "", "", errors.New("standard input can be read only once")
+		return capture.Identity{}, errors.New("standard input can be read only once")
 	}
 	return capture.Identify(ctx, in.Path)
 }

@@ -36,7 +36,7 @@ func outline(t testing.TB, s *Source) (lines []string, err error) {
 		}
 		f, _ := errors.AsType[finding.Finding](err)
 		missing := f.Code == finding.CaptureFileMissing // Identify opens only the manifest
-		if _, _, also := in.Identify(context.Background()); (also == nil) != (err == nil) && !missing {
+		if _, also := in.Identify(context.Background()); (also == nil) != (err == nil) && !missing {
 			t.Errorf("%s: Open returns %v, but Identify %v", in.Path, err, also)
 		}
 		in.Close()
@@ -236,7 +236,7 @@ func TestInput(t *testing.T) {
 	if in.Name != "run.v1" || in.Under("out") != "out" {
 		t.Errorf("%+v", in)
 	}
-	if _, _, err := File("-").Identify(t.Context()); err == nil {
+	if _, err := File("-").Identify(t.Context()); err == nil {
 		t.Error("standard input is identified")
 	}
 	if in := newInput(capture.LookUp("tree/a/one"), "a"); in.Under("out") != "out/a" {

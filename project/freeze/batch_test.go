@@ -246,11 +246,11 @@ func TestNameByDigest(t *testing.T) {
 	for _, o := range []freeze.BatchOptions{{NameByDigest: true}, {NameByDigest: true, SkipExisting: true}} {
 		rows := batch(t, all(t, paths...), freeze.Settings{Dir: out}, o)
 		for i, of := range rows {
-			_, response, err := inputs.File(paths[i]).Identify(t.Context())
+			identity, err := inputs.File(paths[i]).Identify(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := filepath.Join(out, response.Hex()+".record.json"); len(of) != 1 || of[0].Record == nil || *of[0].Record != want {
+			if want := filepath.Join(out, identity.Response.Hex()+".record.json"); len(of) != 1 || of[0].Record == nil || *of[0].Record != want {
 				t.Errorf("%+v, want %s", of, want)
 			}
 		}
@@ -296,11 +296,11 @@ func TestExistsHint(t *testing.T) {
 	} {
 		c.s.Dir = t.TempDir()
 		if c.file == "" {
-			_, response, err := inputs.File(paths[0]).Identify(t.Context())
+			identity, err := inputs.File(paths[0]).Identify(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.file = response.Hex()
+			c.file = identity.Response.Hex()
 		}
 		testkit.Write(t, filepath.Join(c.s.Dir, c.file+".artifact.json"), "{}")
 		row := batch(t, all(t, paths...), c.s, c.o)[0][0]

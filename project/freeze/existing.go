@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
-	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -17,14 +17,14 @@ import (
 // skip returns the rows of a capture if the files of all its runs exist, and nil if it
 // must be frozen.
 func (b *batch) skip(ctx context.Context, in *inputs.Input, dir string) []Row {
-	e := existing{settings: b.settings.Settings, sign: b.settings.Sign, capture: in.Path}
+	e := existing{settings: b.settings.Settings, sign: b.settings.Sign, path: in.Path}
 	name := in.Name
 	switch {
 	case b.options.NameByDigest:
 		if !e.identify(ctx, in) {
 			return nil
 		}
-		name = e.response.Hex()
+		name = e.capture.Response.Hex()
 	case b.settings.Name != "":
 		name = b.settings.Name
 	}
@@ -55,19 +55,19 @@ func countRuns(ctx context.Context, in *inputs.Input) int {
 
 // existing compares existing files with a capture.
 type existing struct {
-	settings           project.Settings
-	sign               *sign.Settings // or nil
-	capture            string
-	manifest, response digest.Digest
+	settings project.Settings
+	sign     *sign.Settings // or nil
+	path     string         // of the capture
+	capture  capture.Identity
 }
 
-// identify sets the digests of the capture, and reports whether that was possible.
+// identify identifies the capture, and reports whether that was possible.
 func (e *existing) identify(ctx context.Context, in *inputs.Input) bool {
-	if e.response != "" {
+	if e.capture.Response != "" {
 		return true
 	}
 	var err error
-	e.manifest, e.response, err = in.Identify(ctx)
+	e.capture, err = in.Identify(ctx)
 	return err == nil
 }
 
@@ -79,7 +79,7 @@ func (e *existing) rows(runs int, path func(run int) string) []Row {
 		if !e.has(run, path(run)) {
 			return nil
 		}
-		row := Row{Capture: e.capture, Run: &run, Verdict: project.Skipped}
+		row := Row{Capture: e.path, Labels: e.capture.Labels, Run: &run, Verdict: project.Skipped, CaptureDigest: &e.capture.Response}
 		if e.sign != nil {
 			row.Signature = new(path(run) + record.SignatureSuffix)
 			if stamp := path(run) + record.TimestampSuffix; exists(stamp) {
@@ -104,7 +104,7 @@ func (e *existing) has(run int, path string) bool {
 		return false
 	}
 	of, sizes := r.Predicate.Capture, r.Predicate.Sizes
-	if of.Digest != e.response || of.ManifestDigest != e.manifest || of.Run != run {
+	if of.Digest != e.capture.Response || of.ManifestDigest != e.capture.Manifest || of.Run != run {
 		return false
 	}
 	made, err := r.Settings()

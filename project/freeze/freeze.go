@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
@@ -80,6 +81,17 @@ type Row struct {
 	Signature *string `json:"signature"`
 	// Timestamp is the path of the time-stamp of the signature, if there is one.
 	Timestamp *string `json:"timestamp"`
+
+	// ThreadID, StartedAt, FinishedAt and TerminalEvent are as in the artifact. They are null
+	// if the run was refused or skipped.
+	ThreadID      *string        `json:"thread_id"`
+	StartedAt     *string        `json:"started_at"`
+	FinishedAt    *string        `json:"finished_at"`
+	TerminalEvent *string        `json:"terminal_event"`
+	CaptureDigest *digest.Digest `json:"capture_digest"`
+	// Labels are the labels of the capture. They are null if the capture has no manifest,
+	// or if it could not be opened.
+	Labels map[string]string `json:"labels"`
 
 	// ArtifactJSON is the text of the artifact's file, if a run was frozen without files.
 	ArtifactJSON *string `json:"artifact_json,omitzero"`
@@ -174,23 +186,23 @@ func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, e
 
 // freeze freezes the runs of a capture into an output.
 func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Row {
-	f := &freezer{settings: s, capture: c, output: to}
+	f := &freezer{settings: s, capture: c, labels: c.Labels(), output: to}
 	p := &scan.Projector{Settings: f.projectionsOf, Handle: f.handle}
 	request, err := c.Request()
 	switch {
 	case err == nil:
 		p.Request = request
 	case s.Projection == project.FoldedStream:
-		return []Row{failureRow(c.Path(), err)}
+		return f.fail(err)
 	}
 	f.suggestsFold = err == nil && s.Projection != project.FoldedStream
 	result, err := scan.Run(ctx, c, s.Progress, p)
 	if err != nil {
-		return []Row{failureRow(c.Path(), err)}
+		return f.fail(err)
 	}
 	rows := f.finish(result)
 	if ctx.Err() != nil {
-		return []Row{failureRow(c.Path(), context.Cause(ctx))}
+		return f.fail(context.Cause(ctx))
 	}
 	return rows
 }
@@ -219,10 +231,18 @@ type output interface {
 type freezer struct {
 	settings     Settings
 	capture      *capture.Capture
+	labels       map[string]string
 	output       output
 	suggestsFold bool  // whether to try FoldedStream for a run without a snapshot
 	rows         []Row // of the selected runs
 	items        int   // findings kept in rows
+}
+
+// fail returns the row of a capture that could not be read to its end.
+func (f *freezer) fail(err error) []Row {
+	row := failureRow(f.capture.Path(), err)
+	row.Labels = f.labels
+	return []Row{row}
 }
 
 func (f *freezer) projectionsOf(run *envelope.Run) []project.Settings {
@@ -260,11 +280,12 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 	}
 	f.items += len(p.Findings)
 	number, id := run.Number, scan.TruncateID(run.RunID) // the row outlives the run
-	row := Row{Capture: f.capture.Path(), Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
+	row := Row{Capture: f.capture.Path(), Labels: f.labels, Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
 	bytes := rowBytes
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
+		row.describe(out)
 		row.Assay, row.FromRequest = out.Assay, project.UsesRequest(out.Omissions)
 		draft := record.New(out, run, f.settings.Settings, f.settings.Tool)
 		d, n := draft.ArtifactDigest(), len(out.Bytes)
@@ -285,7 +306,7 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 // complete then.
 func (f *freezer) finish(result scan.Result) []Row {
 	f.settings.Run.CheckOperatorTimes(&result, f.settings.Operator)
-	of := Row{Capture: result.Path, Verdict: project.Refused, Findings: result.Findings, CaptureBytes: &result.Bytes}
+	of := Row{Capture: result.Path, Labels: f.labels, Verdict: project.Refused, Findings: result.Findings, CaptureBytes: &result.Bytes, CaptureDigest: &result.Digest}
 	if result.Runs == 0 {
 		return []Row{of}
 	}
@@ -303,7 +324,7 @@ func (f *freezer) finish(result scan.Result) []Row {
 	}
 	for i := range f.rows {
 		row := &f.rows[i]
-		row.CaptureBytes = &result.Bytes
+		row.CaptureBytes, row.CaptureDigest = &result.Bytes, &result.Digest
 		findings, counts := result.MergeFindings(row.Findings)
 		row.Findings = findings
 		if row.Verdict != project.Frozen {
@@ -313,6 +334,7 @@ func (f *freezer) finish(result scan.Result) []Row {
 			f.output.drop(*row.Run)
 			row.Verdict, row.Origin, row.Profiles = project.Refused, nil, nil
 			row.ArtifactDigest, row.ArtifactBytes = nil, nil
+			row.ThreadID, row.StartedAt, row.FinishedAt, row.TerminalEvent = nil, nil, nil, nil
 			continue
 		}
 		called := name
@@ -326,6 +348,16 @@ func (f *freezer) finish(result scan.Result) []Row {
 		}
 	}
 	return f.rows
+}
+
+// describe sets what the row repeats of the artifact. The row outlives the artifact and its
+// run, so it shares no memory with them.
+func (r *Row) describe(out *project.Output) {
+	a := out.Artifact
+	r.ThreadID, r.StartedAt, r.TerminalEvent = new(strings.Clone(a.ThreadIDRef)), new(a.StartedAt), new(a.TerminalEvent)
+	if a.FinishedAt != "" {
+		r.FinishedAt = new(a.FinishedAt)
+	}
 }
 
 // fail adds an error to the row of a run.

@@ -47,6 +47,9 @@ type Row struct {
 	// among the findings.
 	Breaches int               `json:"breaches"`
 	Findings []finding.Finding `json:"findings"`
+	// Labels are the labels of the capture. They are null if the capture has no manifest,
+	// or if it could not be opened.
+	Labels map[string]string `json:"labels"`
 
 	// Response is the file that offsets refer to, and Digest and Bytes are those of
 	// the file. If ContentEncoded is set, offsets refer to the decoded response.
@@ -78,6 +81,7 @@ func opened(ctx context.Context, c *capture.Capture, err error, path string, o O
 		return row
 	}
 	defer c.Close()
+	row.Labels = c.Labels()
 	request, err := c.Request()
 	if err != nil {
 		row.Fail(err)

@@ -642,6 +642,7 @@ class LintRow(Row, row="lint", declared=LintDeclaration, rules=LintRulecount, fi
     rules: list[LintRulecount]
     breaches: int
     findings: list[Finding]
+    labels: Mapping[str, str] | None
 
 
 class LintGroupplace(Row, finding=Finding):
@@ -755,6 +756,12 @@ class FreezeRow(Row, row="freeze", profiles=FreezeProfiles, findings=Finding):
     findings: list[Finding]
     signature: str | None
     timestamp: str | None
+    thread_id: str | None
+    started_at: str | None
+    finished_at: str | None
+    terminal_event: str | None
+    capture_digest: str | None
+    labels: Mapping[str, str] | None
     artifact_json: str | None
     envelope_ndjson: str | None
     record_json: str | None

@@ -111,7 +111,7 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// nullable allows null for properties whose fields are pointers, except for those that are
+// nullable allows null for properties whose fields are pointers or maps, except for those that are
 // omitted if nil.
 func nullable(s *jsonschema.Schema, t reflect.Type) error {
 	for i := range t.NumField() {
@@ -123,7 +123,7 @@ func nullable(s *jsonschema.Schema, t reflect.Type) error {
 			continue
 		}
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Type.Kind() != reflect.Pointer || key == "-" || !f.IsExported() || options != "" {
+		if kind := f.Type.Kind(); kind != reflect.Pointer && kind != reflect.Map || key == "-" || !f.IsExported() || options != "" {
 			continue
 		}
 		property, ok := s.Properties.Get(key)

@@ -98,6 +98,6 @@ func (w *Writer) text(text []byte) {
 // type is the first key.
 func Encode(buf *bytes.Buffer, name string, row any) (head string, err error) {
 	// A path may be invalid UTF-8, which is replaced by U+FFFD.
-	err = json.MarshalWrite(buf, row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	err = json.MarshalWrite(buf, row, json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 	return `{"type":"` + name + `",`, err
 }
