@@ -45,23 +45,27 @@ func gotar(ts *testscript.TestScript, _ bool, args []string) {
 
 // unpackrows ROWS DIR writes the texts in the rows of freeze --inline to the files to which
 // freeze -o DIR would write them. It removes the first element of the path of a capture if
-// that is caps.
+// that is caps, and the extension .sse.
 func unpackrows(ts *testscript.TestScript, _ bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
 		var row struct {
-			Capture  string
-			Artifact string `json:"artifact_json"`
-			Envelope string `json:"envelope_ndjson"`
-			Record   string `json:"record_json"`
+			Capture   string
+			Artifact  string `json:"artifact_json"`
+			Envelope  string `json:"envelope_ndjson"`
+			Record    string `json:"record_json"`
+			Signature string `json:"signature_json"`
 		}
 		ts.Check(json.Unmarshal([]byte(line), &row))
-		name := filepath.Join(ts.MkAbs(args[1]), strings.TrimPrefix(row.Capture, "caps/"))
+		name := filepath.Join(ts.MkAbs(args[1]), strings.TrimSuffix(strings.TrimPrefix(row.Capture, "caps/"), ".sse"))
 		ts.Check(os.MkdirAll(filepath.Dir(name), 0o755))
 		for suffix, text := range map[string]string{".artifact.json": row.Artifact, ".envelope.ndjson": row.Envelope, ".record.json": row.Record} {
 			if text == "" {
 				ts.Check(fmt.Errorf("%s has no text for %s", row.Capture, suffix))
 			}
 			ts.Check(os.WriteFile(name+suffix, []byte(text), 0o644))
+		}
+		if row.Signature != "" {
+			ts.Check(os.WriteFile(name+".record.dsse.json", []byte(row.Signature), 0o644))
 		}
 	}
 }

@@ -95,7 +95,8 @@ record cannot be signed has no files at all. An existing record that differs in
 the version of p20export only is kept, and signed.
 
 --inline writes no files. Each JSON row of a frozen run has the exact texts of
-the three files as artifact_json, envelope_ndjson and record_json.
+the three files as artifact_json, envelope_ndjson and record_json, and with
+--sign or --signer also that of NAME.record.dsse.json as signature_json.
 ` + exitHelp("every run was frozen or skipped", "a run was refused", ""),
 		Example: `  p20export freeze captures/one-turn -o frozen
   p20export freeze captures -o frozen --projection emitted-snapshot-text
@@ -133,8 +134,8 @@ the three files as artifact_json, envelope_ndjson and record_json.
 			return errors.New("--inline needs --format json, which is its default: the texts are in the JSON rows")
 		case o.SkipExisting && run != "":
 			return errors.New("--skip-existing cannot be used with --run: it skips only captures whose runs are all frozen")
-		case o.Inline && keys.given():
-			return errors.New("--sign and --signer need -o: --inline writes no files")
+		case o.Inline && cmd.Flags().Changed("timestamp"):
+			return errors.New("--timestamp needs -o: a time-stamp is a binary file, and --inline has only texts; write the texts to files and give them time-stamps with p20export timestamp")
 		case name != "" && cmd.Flags().Changed("name-by"):
 			return errors.New("give either --name or --name-by, not both")
 		case name != "" && !batch.HasArguments():

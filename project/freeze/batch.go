@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // BatchOptions configure Batch.
@@ -31,7 +32,7 @@ type BatchOptions struct {
 	// counted, because each needs its files.
 	SkipExisting bool
 	// Inline writes no files. The rows contain their texts instead, up to 512 MiB for
-	// each capture.
+	// each capture, and their signatures. There are no time-stamps, which are not texts.
 	Inline bool
 }
 
@@ -67,8 +68,8 @@ func Batch(ctx context.Context, in iter.Seq2[*inputs.Input, error], s Settings, 
 		return nil, errors.New("existing files cannot be skipped if a run is selected: their names do not identify it")
 	case o.SkipExisting && o.Inline:
 		return nil, errors.New("existing files cannot be skipped if no files are written")
-	case o.Inline && s.Sign != nil:
-		return nil, errors.New("records are signed only if files are written")
+	case o.Inline && s.Sign != nil && s.Sign.Authority != "":
+		return nil, errors.New("time-stamps are made only if files are written")
 	case s.Dir == "" && !o.Inline:
 		return nil, errors.New("there is no directory for the files")
 	case o.Jobs < 0:
@@ -176,10 +177,21 @@ func (b *batch) freezeInline(ctx context.Context, in *inputs.Input, s Settings) 
 	r := &result{rows: freeze(ctx, c, s, kept)}
 	for i := range r.rows {
 		row := &r.rows[i]
-		if row.Verdict == project.Frozen {
-			files := kept.runs[*row.Run]
-			row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = text(files.Artifact), text(files.Envelope), text(files.Record)
+		if row.Verdict != project.Frozen {
+			continue
 		}
+		files := kept.runs[*row.Run]
+		if s.Sign != nil {
+			made, err := s.Sign.Make(ctx, files.Record, sign.Files{})
+			if err != nil {
+				fault, _ := finding.FromError(err)
+				row.fail(fault)
+				continue
+			}
+			s.onRow(len(made.Envelope))
+			row.SignatureJSON = text(made.Envelope)
+		}
+		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = text(files.Artifact), text(files.Envelope), text(files.Record)
 	}
 	return r
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/sign"
 )
 
 // all returns the inputs of paths.
@@ -393,6 +394,7 @@ func TestBatchOptions(t *testing.T) {
 		{freeze.Settings{Name: "a/b", Dir: "out"}, freeze.BatchOptions{}},
 		{freeze.Settings{}, freeze.BatchOptions{}},
 		{freeze.Settings{}, freeze.BatchOptions{Inline: true, Jobs: -1}},
+		{freeze.Settings{Sign: &sign.Settings{Authority: "http://127.0.0.1:1/"}}, freeze.BatchOptions{Inline: true}},
 	} {
 		if _, err := freeze.Batch(t.Context(), nil, c.s, c.o); err == nil {
 			t.Errorf("%+v, %+v", c.s, c.o)

@@ -99,6 +99,9 @@ type Row struct {
 	EnvelopeNDJSON *string `json:"envelope_ndjson,omitzero"`
 	// RecordJSON is the text of the record's file, if a run was frozen without files.
 	RecordJSON *string `json:"record_json,omitzero"`
+	// SignatureJSON is the text of the DSSE envelope's file, if a run was frozen and signed
+	// without files.
+	SignatureJSON *string `json:"signature_json,omitzero"`
 
 	// Assay are the findings under the assay profile for a frozen artifact.
 	Assay []finding.Finding `json:"-"`

@@ -765,6 +765,7 @@ class FreezeRow(Row, row="freeze", profiles=FreezeProfiles, findings=Finding):
     artifact_json: str | None
     envelope_ndjson: str | None
     record_json: str | None
+    signature_json: str | None
 
 
 class ValidationRow(Row, row="validation", findings=Finding):

@@ -14,8 +14,8 @@ import (
 // Freeze prints the result of freezing a run.
 func (p *Printer) Freeze(row freeze.Row) {
 	if p.format == JSON {
-		files := []rows.Member{{Name: "artifact_json", Text: row.ArtifactJSON}, {Name: "envelope_ndjson", Text: row.EnvelopeNDJSON}, {Name: "record_json", Text: row.RecordJSON}}
-		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = nil, nil, nil
+		files := []rows.Member{{Name: "artifact_json", Text: row.ArtifactJSON}, {Name: "envelope_ndjson", Text: row.EnvelopeNDJSON}, {Name: "record_json", Text: row.RecordJSON}, {Name: "signature_json", Text: row.SignatureJSON}}
+		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON, row.SignatureJSON = nil, nil, nil, nil
 		p.json(row, files...)
 		return
 	}

@@ -18,7 +18,7 @@ func TestFreezeInline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		special := rapid.SampledFrom([]rune("\x00\b\t\n\f\r\x1f\"\\/\x7f\u0085\u200b\u2028\ufeff\U000e0001é🙂"))
 		texts := rapid.Ptr(rapid.StringOf(rapid.OneOf(special, rapid.Rune())), true)
-		row := freeze.Row{Capture: "a\xff", Verdict: project.Frozen, ArtifactJSON: texts.Draw(t, "artifact"), EnvelopeNDJSON: texts.Draw(t, "envelope"), RecordJSON: texts.Draw(t, "record")}
+		row := freeze.Row{Capture: "a\xff", Verdict: project.Frozen, ArtifactJSON: texts.Draw(t, "artifact"), EnvelopeNDJSON: texts.Draw(t, "envelope"), RecordJSON: texts.Draw(t, "record"), SignatureJSON: texts.Draw(t, "signature")}
 		var got, want, text bytes.Buffer
 		p := New(&got, JSON, record.Tool{})
 		p.Freeze(row)
