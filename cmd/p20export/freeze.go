@@ -135,7 +135,7 @@ the three files as artifact_json, envelope_ndjson and record_json, and with
 		case o.SkipExisting && run != "":
 			return errors.New("--skip-existing cannot be used with --run: it skips only captures whose runs are all frozen")
 		case o.Inline && cmd.Flags().Changed("timestamp"):
-			return errors.New("--timestamp needs -o: a time-stamp is a binary file, and --inline has only texts; write the texts to files and give them time-stamps with p20export timestamp")
+			return errors.New("--timestamp needs -o: a time-stamp is a binary file, and rows have only texts; write these to files, then run p20export timestamp")
 		case name != "" && cmd.Flags().Changed("name-by"):
 			return errors.New("give either --name or --name-by, not both")
 		case name != "" && !batch.HasArguments():

@@ -107,6 +107,7 @@ func everyCommand(t *testing.T) [][]string {
 		{"verify", captures, "--captures-only"},
 		{"keygen", in("own")},
 		{"freeze", oneTurn, "-o", in("signed"), "--sign", in("own.key.pem")},
+		{"freeze", oneTurn, "--inline", "--sign", in("own.key.pem")},
 		{"sign", in("signed"), "--key", in("own.key.pem")},
 		{"timestamp", in("signed"), "--timestamp", server},
 		{"verify", in("signed"), "--capture", oneTurn, "--trust", in("own.pub.pem"), "--require-signature"},

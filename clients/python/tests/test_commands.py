@@ -34,7 +34,7 @@ def test_flags(captures: Path, tmp_path: Path) -> None:
     assert imported.end == "eof"
     [frozen] = p20export.freeze(captures / "adk" / "one-turn", inline=True, jobs=1)
     assert frozen.verdict == "frozen" and frozen.artifact_json and frozen.signature_json is None
-    p20export.keygen(str(tmp_path / "key"))
+    p20export.keygen(tmp_path / "key")
     [signed] = p20export.freeze(captures / "adk" / "one-turn", inline=True, sign=tmp_path / "key.key.pem")
     assert signed.record_json == frozen.record_json and signed.signature_json
 
