@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project/lint"
 )
 
 func newLint() *cobra.Command {
 	var fl lintFlags
 	cmd := &cobra.Command{
-		Use:   "lint CAPTURE... | lint URL [--input REQUEST] [-o DIR]",
+		Use:   "lint CAPTURE... | lint URL [--input REQUEST] [-o DIR] | lint --from-list FILE | lint --from-tar FILE",
 		Short: "Check the events of captures or of an endpoint",
 		Long: `Check the events of each CAPTURE: whether AG-UI allows their order
 (docs/sequence.md) and their form (docs/vocabulary.md), whether a producer most
@@ -50,6 +53,8 @@ A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
 finished or not. Symbolic links in it are not followed.
 
+` + cli.BatchHelp("captures", "each capture directory in the archive is one capture, and every file outside such a directory is a capture too") + `
+
 lint does not affect artifacts: freeze and compare do not apply its rules.
 
 Lines and columns are known for the first 8 MiB of a response. --format sarif
@@ -62,6 +67,7 @@ annotations for GitHub Actions.
   p20export lint http://127.0.0.1:8011/ --input request.json -o captures/mine
   p20export lint captures --fail-on warning --off W14 --require text,tool-calls
   p20export lint --format sarif captures > findings.sarif
+  p20export lint --from-tar captures.tar.gz --group
   p20export lint --protocol 0.x old.ndjson`,
 		Args: cli.OneOrMore("CAPTURE or a URL"),
 	}
@@ -80,8 +86,11 @@ func (fl *lintFlags) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("--group can only be used with --format text and json, not %s", *fl.format)
 	}
 	if slices.ContainsFunc(args, isEndpoint) && (len(args) > 1 || isURL(args[0])) {
-		if len(args) > 1 {
+		switch {
+		case len(args) > 1:
 			return errors.New("give one URL, and no captures with it")
+		case cmd.Flags().Changed("jobs"):
+			return errors.New("--jobs is only for captures, not for a URL")
 		}
 		return fl.runEndpoint(cmd, args[0], options, origin)
 	}
@@ -91,47 +100,109 @@ func (fl *lintFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return err
 	}
-	paths, err := findPaths(cmd, args)
+	src, err := openInputs(cmd, fl.batch, args)
 	if err != nil {
 		return err
 	}
+	defer src.Close()
 	p := newPrinter(cmd, fl.format)
-	result := lintResult{printer: p, single: len(paths) == 1, group: fl.group}
-	for _, path := range paths {
-		var row lint.Row
-		cli.Reading(cmd, path, func(progress func(int64)) { row = lint.Capture(cmd.Context(), path, options, progress) })
-		if err := interrupted(cmd); err != nil {
-			return p.Close(err)
-		}
-		result.add(row)
-	}
-	return result.close()
+	result := lintResult{printer: p, group: fl.group, waits: *fl.format == render.Text}
+	return p.Close(result.lintAll(cmd, src, fl.batch, args, options))
 }
 
 // lintResult prints rows, or the groups of their findings.
 type lintResult struct {
 	printer *render.Printer
-	single  bool
 	group   bool
 	groups  lint.Groups
 	tally   render.Tally
+	// waits says that the first row waits for the second, because its text depends on
+	// whether there is one.
+	waits bool
+	first *lint.Row // that waits, or nil
 }
 
+// lintAll checks the captures of a source and prints the rows. A list or archive that cannot
+// be read to its end has a row of its own, after those of its captures.
+func (r *lintResult) lintAll(cmd *cobra.Command, src *inputs.Source, batch *cli.Batch, args []string, o lint.Options) error {
+	if isSingle(batch, args) {
+		var row lint.Row
+		cli.Reading(cmd, args[0], func(progress func(int64)) { row = lint.Capture(cmd.Context(), inputs.File(args[0]), o, progress) })
+		if err := interrupted(cmd); err != nil {
+			return err
+		}
+		r.add(row)
+		return r.end("")
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	defer batch.Relax()()
+	shown := r.printer.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress, r.tally.Counts)
+	defer shown.End()
+	all, sourceError := inputsOf(ctx, src)
+	for row := range ordered.Map(ctx, batch.Jobs, all, func(_ int, in *inputs.Input) lint.Row {
+		defer in.Close()
+		return lint.Capture(ctx, in, o, nil)
+	}) {
+		r.add(row)
+		if shown.Done(); !r.printer.Flush() {
+			stop()
+			break
+		}
+	}
+	shown.End()
+	if err := interrupted(cmd); err != nil {
+		r.printFirst(false)
+		return err
+	}
+	missing := ""
+	switch err := sourceError(); {
+	case err != nil && batch.HasArguments():
+		r.printFirst(false)
+		return inputError(err)
+	case err != nil:
+		r.print(lint.FailedRow(cmp.Or(batch.List, batch.Tar), o, err))
+		r.tally.Status, missing = render.Failed, unread(batch)
+	}
+	return r.end(missing)
+}
+
+// add counts a row and prints it, or keeps what is printed at the end.
 func (r *lintResult) add(row lint.Row) {
-	r.tally.AddLint(row)
+	if r.tally.AddLint(row); r.waits && !r.group && r.tally.Total() == 1 {
+		r.first = &row
+		return
+	}
+	r.print(row)
+}
+
+// print is add for a row that is not counted.
+func (r *lintResult) print(row lint.Row) {
 	if r.group {
 		r.groups.Add(row)
 		return
 	}
-	r.printer.Lint(row, r.single)
+	r.printFirst(false)
+	r.printer.Lint(row, false)
 }
 
-func (r *lintResult) close() error {
+// printFirst prints the row that waits.
+func (r *lintResult) printFirst(single bool) {
+	if r.first != nil {
+		r.printer.Lint(*r.first, single)
+		r.first = nil
+	}
+}
+
+// end prints the groups and the summary. If the captures are not all, missing says why. It
+// returns the exit status.
+func (r *lintResult) end(missing string) error {
+	r.printFirst(missing == "")
 	if r.group {
 		r.printer.LintGroups(&r.groups)
 	}
-	r.printer.LintSummary(&r.tally)
-	return r.printer.Close(r.tally.Status.Err())
+	r.printer.LintSummary(&r.tally, missing)
+	return r.tally.Status.Err()
 }
 
 // loadLintConfig loads the configuration file: the one that is named, or the one in the

@@ -21,6 +21,7 @@ type lintFlags struct {
 	protocol, failOn, config, origin string
 	rules, off, require              []string
 	group                            bool
+	batch                            *cli.Batch
 	format                           *render.Format
 
 	out, input string
@@ -40,6 +41,7 @@ func (fl *lintFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&fl.out, "output", "o", "", "with a URL: keep the capture in `DIR`, new or empty")
 	flags.StringVar(&fl.input, "input", "", "with a URL: `REQUEST` to post, an AG-UI run input as JSON; - is standard input")
 	fl.endpoint.addFlags(cmd)
+	fl.batch = cli.AddBatch(cmd, "captures")
 	fl.format = cli.AddFormat(cmd, render.SARIF, render.JUnit, render.GitHub)
 	protocols := []string{string(event.Auto)}
 	for _, p := range event.Protocols() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/lint/transport"
@@ -37,13 +38,13 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 			return inputError(err)
 		}
 	}
-	result := lintResult{printer: newPrinter(cmd, fl.format), single: true, group: fl.group}
+	result := lintResult{printer: newPrinter(cmd, fl.format), group: fl.group, waits: true}
 	dir := fl.out
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "p20export-lint-")
 		if err != nil {
 			result.add(lint.FailedRow(client.PublicURL(endpoint), options, err))
-			return result.close()
+			return result.printer.Close(result.end(""))
 		}
 		defer os.RemoveAll(temporary)
 		dir = filepath.Join(temporary, "capture")
@@ -53,7 +54,7 @@ func (fl *lintFlags) runEndpoint(cmd *cobra.Command, endpoint string, options li
 		return result.printer.Close(err)
 	}
 	result.add(row)
-	return result.close()
+	return result.printer.Close(result.end(""))
 }
 
 // shortQuestion returns a request with a short question, in a thread that no agent has seen.
@@ -84,7 +85,7 @@ func (fl *lintFlags) lintEndpoint(cmd *cobra.Command, dir string, settings clien
 	if cors := options.Live.CORS; cors != nil {
 		cors.Preflight = preflight(cmd.Context(), settings, origin)
 	}
-	row := lint.Capture(cmd.Context(), dir, options, nil)
+	row := lint.Capture(cmd.Context(), inputs.File(dir), options, nil)
 	if fl.out == "" {
 		row.Response = name
 		for i := range row.Findings {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope/trace"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -191,7 +192,7 @@ func summary(changes map[string]int) string {
 // checkLint returns a finding if lint refuses the new lines of a golden for a reason for which
 // it does not refuse the old ones.
 func (d *Directory) checkLint(ctx context.Context, golden string, text []byte) error {
-	seen := lint.Capture(ctx, golden, lint.Options{}, nil).Findings
+	seen := lint.Capture(ctx, inputs.File(golden), lint.Options{}, nil).Findings
 	var list []string
 	for _, f := range lint.Reader(ctx, bytes.NewReader(text), golden, lint.Options{}).Findings {
 		if f.Severity != finding.Error || slices.ContainsFunc(seen, func(old finding.Finding) bool { return old.Code == f.Code && old.Rule == f.Rule }) {

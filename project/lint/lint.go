@@ -61,9 +61,9 @@ type Row struct {
 
 // Capture checks one capture. Findings in the first artifact.MaxFileBytes of a response
 // have lines, columns and excerpts. Later findings have only an offset.
-func Capture(ctx context.Context, path string, o Options, progress scan.Progress) Row {
-	c, err := capture.Open(ctx, path, "")
-	return opened(ctx, c, err, path, o, progress)
+func Capture(ctx context.Context, in *inputs.Input, o Options, progress scan.Progress) Row {
+	c, err := in.Open(ctx)
+	return opened(ctx, c, err, in.Path, o, progress)
 }
 
 // Reader checks the events that r has as newline-delimited JSON, as Capture does for a file
@@ -143,7 +143,8 @@ func newRow(path string, o Options) (Row, Options) {
 	return row, o
 }
 
-// FailedRow returns the row of a capture that could not be recorded.
+// FailedRow returns the row of a capture that could not be recorded, or of a list or an
+// archive that could not be read to its end.
 func FailedRow(path string, o Options, err error) Row {
 	row, _ := newRow(path, o)
 	row.Fail(err)

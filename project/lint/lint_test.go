@@ -14,6 +14,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
@@ -42,7 +43,7 @@ func TestCommittedCaptures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []event.Protocol{event.Auto, event.V0} {
-			row := lint.Capture(context.Background(), c.Path, lint.Options{Protocol: p}, nil)
+			row := lint.Capture(context.Background(), inputs.File(c.Path), lint.Options{Protocol: p}, nil)
 			if p == event.V0 { // the rules of docs/lint.md are the same for all versions
 				row.Findings = slices.DeleteFunc(row.Findings, func(f finding.Finding) bool { return strings.HasPrefix(f.Rule, "W") || strings.HasPrefix(f.Rule, "N") })
 			}
@@ -81,7 +82,7 @@ func linted(t *testing.T, p event.Protocol, lines ...string) lint.Row {
 	off := &lint.Policy{Rules: map[string]finding.Severity{"W20": lint.Off}}
 	path := filepath.Join(t.TempDir(), "stream.ndjson")
 	testkit.Write(t, path, []byte(strings.Join(lines, "\n")+"\n"))
-	return lint.Capture(context.Background(), path, lint.Options{Protocol: p, Policy: off}, nil)
+	return lint.Capture(context.Background(), inputs.File(path), lint.Options{Protocol: p, Policy: off}, nil)
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/lint"
 )
@@ -68,7 +69,7 @@ func TestStream(t *testing.T) {
 	}
 	total := 0
 	for _, c := range found {
-		row := lint.Capture(context.Background(), c.Path, lint.Options{}, nil)
+		row := lint.Capture(context.Background(), inputs.File(c.Path), lint.Options{}, nil)
 		if len(row.Findings) > 0 && finding.Has(row.Findings, finding.FramingOpaque) {
 			continue
 		}

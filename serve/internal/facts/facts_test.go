@@ -90,7 +90,7 @@ func TestCommittedCaptures(t *testing.T) {
 			continue
 		}
 		var want, got []string
-		for _, f := range lint.Capture(t.Context(), c.Path, lint.Options{}, nil).Findings {
+		for _, f := range lint.Capture(t.Context(), inputs.File(c.Path), lint.Options{}, nil).Findings {
 			if f.EventIndex != nil && !strings.HasPrefix(f.Rule, "N") && f.Rule != "W20" && f.Code != finding.RunNotTerminated && f.Code != finding.EventIncomplete {
 				want = append(want, fmt.Sprintf("%d %s %s %s %s %s", positions[*f.EventIndex], f.Severity, f.Code, f.Rule, f.Pointer, f.Message))
 			}

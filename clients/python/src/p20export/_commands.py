@@ -1748,9 +1748,12 @@ def lint(
     config: StrPath | None = None,
     fail_on: Literal["error", "warning", "info"] | None = None,
     framing: Literal["sse", "ndjson", "json"] | None = None,
+    from_list: StrPath | None = None,
+    from_tar: StrPath | None = None,
     group: bool = False,
     header: str | Sequence[str] = (),
     input: StrPath | None = None,
+    jobs: int | None = None,
     label: str | Sequence[str] = (),
     max_bytes: int | None = None,
     off: str | Sequence[str] = (),
@@ -1765,13 +1768,18 @@ def lint(
 
     p20export lint CAPTURE... [flags]
     p20export lint URL [--input REQUEST] [-o DIR] [flags]
+    p20export lint --from-list FILE [flags]
+    p20export lint --from-tar FILE [flags]
 
     config: read the settings from FILE instead of lint.json
     fail_on: exit with status 1 if a finding is an error|warning|info, or worse (default error)
     framing: read the response as sse|ndjson|json instead of detecting its framing
+    from_list: read the names of the captures from FILE, one per line or separated by NUL bytes; - is standard input
+    from_tar: read the captures from the tar archive FILE; - is standard input
     group: list each rule once, with its findings in all captures
     header: request header 'NAME: VALUE', where VALUE is @FILE or $VARIABLE (repeatable)
     input: with a URL: REQUEST to post, an AG-UI run input as JSON; - is standard input
+    jobs: work on N captures at the same time (default: the number of CPUs)
     label: label KEY=VALUE to store in the manifest (repeatable)
     max_bytes: stop the capture after this many BYTES of the response or file (default: no limit)
     off: do not report the findings of this RULE (repeatable)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/lint"
@@ -17,7 +18,7 @@ import (
 func lintOf(dirs []string) ([]lint.Row, error) {
 	var rows []lint.Row
 	for _, dir := range dirs {
-		row := lint.Capture(context.Background(), dir, lint.Options{}, nil)
+		row := lint.Capture(context.Background(), inputs.File(dir), lint.Options{}, nil)
 		if row.Verdict == project.Failed {
 			return nil, fmt.Errorf("%s: %v", dir, row.Findings)
 		}

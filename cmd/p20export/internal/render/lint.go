@@ -28,11 +28,13 @@ func (p *Printer) Lint(row lint.Row, single bool) {
 }
 
 // LintSummary prints the number of captures by verdict if there are several, or the
-// document.
-func (p *Printer) LintSummary(t *Tally) {
+// document. If the captures are not all, missing says why.
+func (p *Printer) LintSummary(t *Tally, missing string) {
 	switch {
 	case p.format == SARIF || p.format == JUnit:
 		p.document("lint")
+	case missing != "":
+		p.Note("%s: %s; %s", Plural(t.Total(), "capture", "captures"), verdictCounts(t.counts, project.Accepted, project.Refused, project.Failed), missing)
 	case t.Total() > 1:
 		p.Note("%d captures: %s", t.Total(), verdictCounts(t.counts, project.Accepted, project.Refused, project.Failed))
 	}
