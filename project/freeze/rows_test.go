@@ -142,7 +142,29 @@ func TestRowsOfOtherCaptures(t *testing.T) {
 			t.Errorf("%s: digest (-want +got)\n%s", name, diff)
 		}
 		if (row.ThreadID != nil) != (row.Verdict == project.Frozen) {
-			t.Errorf("%s: %v", name, row.ThreadID)
+			t.Errorf("%s, %s: %v", name, row.Verdict, row.ThreadID)
+		}
+	}
+}
+
+// A run that is refused at the end of its capture has nothing of the artifact that it would
+// have had.
+func TestRowsRefusedAtEnd(t *testing.T) {
+	times, err := project.NewOperatorTimes("2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := freeze.Reader(t.Context(), strings.NewReader(response+response), "two", freeze.Settings{Settings: project.Settings{Operator: times}})
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	sum := digest.Of([]byte(response + response))
+	for _, run := range runs {
+		if run.Verdict != project.Refused || !finding.Has(run.Findings, finding.OperatorTimesNeedRun) {
+			t.Errorf("%s, %v", run.Verdict, run.Findings)
+		}
+		if diff := cmp.Diff(repeated{Digest: &sum}, repeatedOf(run.Row)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
 }
