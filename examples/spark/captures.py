@@ -28,7 +28,7 @@ from pyspark import SparkFiles, TaskContext
 
 # FILES are the names of the files of capture directories. Every other file is itself a capture.
 FILES = frozenset((
-    "capture.json", "request.json", "arrivals.tsv", "capture.partial",
+    "capture.json", "request.json", "arrivals.tsv", "capture.json.tmp",
     "response.sse", "response.ndjson", "response.json", "response.opaque",
 ))
 
@@ -269,7 +269,9 @@ def answers(command, schema, captures, waiting):
         try:
             for rows in whole(tables(process.stdout, schema), lambda: process.wait() in (0, 1, 3)):
                 with lock:
-                    damaged = answered(rows, waiting) or damaged
+                    others = answered(rows, waiting)
+                damaged = damaged or ("-", "error") in others
+                captures.others += len(others) - others.count(("-", "error"))
                 yield rows
         except BaseException:
             process.kill()
@@ -334,17 +336,21 @@ def firsts(rows):
 
 
 def answered(rows, waiting):
-    """Removes the captures that have rows, and reports whether the archive is damaged."""
-    damaged = False
+    """Removes the captures that have rows, and returns the names and verdicts of other rows.
+
+    These are captures in an archive that could not be read in Python, and the archive itself.
+    """
+    others = []
     heads = rows.select(["capture", "verdict"]).take(firsts(rows))
-    for name, verdict in zip(heads["capture"].to_pylist(), heads["verdict"].to_pylist()):
-        if name in waiting:
-            waiting[name].pop(0)
-            if not waiting[name]:
-                del waiting[name]
-        elif name == "-" and verdict == "error":
-            damaged = True
-    return damaged
+    for head in zip(heads["capture"].to_pylist(), heads["verdict"].to_pylist()):
+        name = head[0]
+        if name not in waiting:
+            others.append(head)
+            continue
+        waiting[name].pop(0)
+        if not waiting[name]:
+            del waiting[name]
+    return others
 
 
 def reason(status, said):
@@ -395,12 +401,14 @@ class Rows:
                 if not is_last:
                     raise
                 for capture in itertools.chain.from_iterable(waiting.values()):
+                    alone = Counted([capture])
                     try:
-                        for rows in answers(command, self.answer, [capture], {}):
+                        for rows in answers(command, self.answer, alone, {}):
                             yield from self.batches(source, rows)
                     except Unanswered as error:
                         yield from self.quarantined(source, capture, str(error))
-        self.sent.add(captures.count)
+                    captures.others += alone.others
+        self.sent.add(captures.count + captures.others)
 
     def batches(self, source, rows):
         """Returns the batches of rows of the program."""
@@ -419,12 +427,14 @@ class Rows:
 
 
 class Counted:
-    """Captures, of which those with a name are counted."""
+    """Captures with the number of those that have a name, and of others that have rows."""
 
     def __init__(self, captures):
-        self.captures, self.next, self.count = iter(captures), None, 0
+        self.captures, self.next = iter(captures), None
+        self.count = self.others = 0
 
     def has_more(self):
+        """Reports whether there is another capture."""
         self.next = next(self.captures, None)
         return self.next is not None
 

@@ -61,6 +61,13 @@ def session(name):
     return SparkSession.builder.appName(name).getOrCreate()
 
 
+def check_output(spark, path):
+    """Ends the program if a path exists, because evidence is never replaced."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(path)
+    if path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path):
+        sys.exit(f"{path} exists; name another --output, or remove it")
+
+
 def read(spark, args, content=True):
     """Returns the captures, in the columns that their form has.
 
@@ -105,6 +112,7 @@ def key():
 def freeze_or_lint(spark, args, command, columns):
     """Runs a command of p20export on captures, writes its rows, and counts them."""
     began = time.time()
+    check_output(spark, args.output)
     arguments = [command, "--from-tar", "-", "--format", "json", "--jobs", "1", *args.arguments]
     program = ship(spark, args.program, arguments)
     context = spark.sparkContext

@@ -111,7 +111,7 @@ def unfit(listing):
     responses = F.size(F.filter(files, lambda name: name.startswith("response.")))
     return (
         listing.where(F.col("key") != F.col("path")).groupBy("key").agg(files.alias("files"), responses.alias("responses"))
-        .where(~(F.array_contains("files", "capture.json") & (F.col("responses") == 1) & ~F.array_contains("files", "capture.partial")) & ~(F.col("files") == F.array(F.lit("request.json"))))
+        .where(~(F.array_contains("files", "capture.json") & (F.col("responses") == 1) & ~F.array_contains("files", "capture.json.tmp")) & ~(F.col("files") == F.array(F.lit("request.json"))))
     )
 
 
@@ -121,15 +121,18 @@ def main(argv=None):
     parser.add_argument("--file-bytes", metavar="N", type=int, default=256 << 20, help="put about N bytes of captures into a file (default: %(default)s)")
     args = parser.parse_args(argv)
     spark = job.session("p20export pack")
+    job.check_output(spark, args.output)
     found = job.read(spark, args)
     listing = job.read(spark, args, content=False)
     total, count = listing.agg(F.sum("length"), F.count_distinct("key")).first()
     if not count:
         sys.exit("no files were found")
-    if not args.to_tar and (first := unfit(listing).first()):
-        sys.exit(f"{unfit(listing).count()} capture directories are unfinished, or have several responses, for example {first.key}; finish them with p20export recover, or pack with --to-tar")
+    if not args.to_tar and (number := unfit(listing).count()):
+        example = unfit(listing).first().key
+        sys.exit(f"{number} capture {'directory is' if number == 1 else 'directories are'} unfinished, or have several responses, for example {example}; finish them with p20export recover, or pack with --to-tar")
     found = found.repartition(-(-total // args.file_bytes), "key").sortWithinPartitions("key")
-    spark.sparkContext.addPyFile(captures.__file__)
+    for file in (captures.__file__, job.__file__, __file__):
+        spark.sparkContext.addPyFile(file)
     if args.to_tar:
         spark.dataSource.register(Archives)
         os.makedirs(args.output)

@@ -4,6 +4,8 @@ It needs the program in P20EXPORT, and a clone of the repository for its capture
 """
 
 import contextlib
+import datetime
+import gzip
 import io
 import json
 import os
@@ -18,6 +20,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = EXAMPLE.parent.parent
 sys.path.insert(0, str(EXAMPLE))
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import freeze
@@ -47,6 +50,24 @@ def printed(command, *args, **options):
     if done.returncode not in (0, 1, 3):
         raise AssertionError(done.stderr.decode())
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of_json(value, type):
+    """Returns a value of a JSON row as of_spark returns it."""
+    if value is None:
+        return None
+    if pa.types.is_struct(type):
+        return {field.name: of_json(value.get(field.name), field.type) for field in type}
+    if pa.types.is_list(type):
+        return [of_json(element, type.value_type) for element in value]
+    return value
+
+
+def of_spark(value):
+    """Returns a value of a table in the form of a JSON row."""
+    if isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.timezone.utc)
+    return value
 
 
 class Jobs(unittest.TestCase):
@@ -96,9 +117,204 @@ class Jobs(unittest.TestCase):
         self.assertGreater(len(got), 0)
         for row in expected:
             for column, name, type in columns:
-                self.assertEqual(of_spark(got[row["capture"], row.get("run")][column]), of_json(row.get(name), type), (row["capture"], column))
+                value = of_json(row.get(name), type)
+                if column.endswith("ed_at") and value is not None:
+                    value = datetime.datetime.fromisoformat(value)
+                self.assertEqual(of_spark(got[row["capture"], row.get("run")][column]), value, (row["capture"], column))
 
     def job(self, main, *args):
         status, out, err = call(main, *args)
         self.assertEqual((status, err), (0, ""), out)
         return json.loads(out)
+
+
+class TestForms(Jobs):
+    """Every form of input gives the rows of p20export."""
+
+    def test_tree(self):
+        self.forms("--tree", self.tree)
+
+    def test_list(self):
+        file = self.dir / "list.txt"
+        file.write_text("".join(f"{self.tree / row['capture']}\n" for row in self.expected if row["run"] in (None, 1)))
+        root = str(self.tree).lstrip("/")
+        self.forms("--list", file, expected=[{**row, "capture": f"{root}/{row['capture']}"} for row in self.expected])
+
+    def test_tar(self):
+        self.forms("--tar", self.tar)
+
+    def test_table_of_pack(self):
+        status, out, err = call(pack.main, "--tree", self.tree, "-o", self.dir / "packed", "--file-bytes", "2000000")
+        self.assertEqual((status, err), (0, ""))
+        self.assertGreater(len(list((self.dir / "packed").glob("*.parquet"))), 2)
+        self.forms("--table", self.dir / "packed")
+
+    def test_tar_of_pack(self):
+        status, out, err = call(pack.main, "--tree", self.tree, "-o", self.dir / "shards", "--to-tar", "--file-bytes", "2000000")
+        self.assertEqual((status, err), (0, ""))
+        self.assertGreater(len(list((self.dir / "shards").glob("*.tar"))), 2)
+        self.forms("--tar", self.dir / "shards")
+
+    def forms(self, *args, expected=None):
+        expected = expected or self.expected
+        name = self.id()
+        script = f'cat > "$DIR/in.$$"; if [ $(wc -c < "$DIR/in.$$") -gt 5000 ] && mkdir "$DIR/was-{name}" 2>/dev/null; then "$P20EXPORT" "$@" < "$DIR/in.$$" | head -c 200000; kill -9 $$; fi\nexec "$P20EXPORT" "$@" < "$DIR/in.$$"'
+        killed = self.program("killed-" + name, script)
+        table = self.dir / ("frozen-" + name)
+        counts = self.job(freeze.main, *args, "-o", table, "--program", killed)
+        self.assertTrue((self.dir / ("was-" + name)).exists())
+        self.assertTrue((table / "_SUCCESS").exists())
+        self.assertEqual((counts["captures"], counts["rows"]), (len({row["capture"] for row in expected}), len(expected)))
+        self.assertGreater(counts["verdicts"]["refused"], 0)
+        self.check(table, expected, freeze.columns(["integration", "version"]))
+
+
+class TestFailures(Jobs):
+    """What cannot be frozen has a row that says why."""
+
+    def archive(self, name, files, **attributes):
+        """Writes an archive with files, links and directories."""
+        path = self.dir / name
+        with tarfile.open(path, **attributes) as tar:
+            for file, content in files:
+                info = tarfile.TarInfo(file)
+                if isinstance(content, bytes):
+                    info.size = len(content)
+                    tar.addfile(info, io.BytesIO(content))
+                else:
+                    info.type, info.linkname = content, "run.sse"
+                    tar.addfile(info)
+        return path
+
+    def frozen(self, path, name, *args, status=0):
+        """Freezes an archive, and returns the counts and the rows of each capture."""
+        got, out, err = call(freeze.main, "--tar", path, "-o", self.dir / name, *args)
+        self.assertEqual((got, err), (status, ""), out)
+        rows = {}
+        for row in self.spark.read.parquet(str(self.dir / name)).toLocalIterator():
+            rows.setdefault(row.capture, []).append(row)
+        return json.loads(out), rows
+
+    def test_names(self):
+        """Captures with every kind of name and member have the rows of p20export."""
+        run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
+        directory = {path.name: path.read_bytes() for path in (CAPTURES / "adk" / "one-turn").iterdir()}
+        names = ["run.sse", "./dot.sse", "a//b.sse", "a/../c.sse", "../up.sse", "/abs.sse", "-", "_hidden", ".hidden", "\udcff.sse", 'q"\n\t\\.sse', "ü\u202e.sse", "x" * 101, "y/" * 200 + "z", "x/.", "run.sse", "capture=1/verdict=frozen.sse"]
+        files = [(name, run) for name in names]
+        files += [("d/" + name, content) for name, content in directory.items()]
+        files += [(name, content) for name, content in directory.items()]
+        files += [("interleaved/" + name, directory[name]) for name in reversed(directory)] + [("request/request.json", directory["request.json"])]
+        files += [("unfinished/response.sse", run), ("unfinished/capture.json.tmp", b""), ("link", tarfile.SYMTYPE), ("linked/response.sse", tarfile.LNKTYPE), ("linked/capture.json", directory["capture.json"]), ("dir", tarfile.DIRTYPE), ("fifo", tarfile.FIFOTYPE)]
+        files += [("empty.sse", b""), ("again/response.sse", run), ("again/response.sse", run), ("again/capture.json", directory["capture.json"])]
+        for number, settings in enumerate([{"mode": "w", "format": tarfile.GNU_FORMAT}, {"mode": "w", "format": tarfile.PAX_FORMAT}, {"mode": "w:gz", "format": tarfile.PAX_FORMAT}]):
+            with self.subTest(settings):
+                path = self.archive(f"names{number}.tar", files, **settings)
+                expected = printed("freeze", "--from-tar", path, "--inline")
+                counts, rows = self.frozen(path, f"names{number}")
+                self.assertEqual(
+                    sorted((name, row.run, row.verdict, [f.code for f in row.findings]) for name, several in rows.items() for row in several),
+                    sorted((row["capture"], row["run"], row["verdict"], [f["code"] for f in row["findings"]]) for row in expected),
+                )
+
+    def test_damaged(self):
+        """An archive that ends early has a row of its own, and so have the captures that it breaks off."""
+        data = self.tar.read_bytes()
+        whole = len(self.expected)
+        for name, content in {"short.tar": data[: len(data) // 2], "short.gz": gzip.compress(data)[:500000], "no.tar": b"data: {}\n\n" * 1000}.items():
+            with self.subTest(name):
+                path = self.dir / name
+                path.write_bytes(content)
+                counts, rows = self.frozen(path, name + ".table", status=1)
+                self.assertGreaterEqual(counts["verdicts"]["error"], 1)
+                (row,) = [row for several in rows.values() for row in several if row.capture == row.source]
+                self.assertEqual((row.verdict, row.findings[0].code), ("error", "archive_malformed"))
+                self.assertLess(len(rows), whole)
+
+    def test_quarantined(self):
+        """A capture with which every process ends is quarantined, and the others are frozen."""
+        self.assertGreater(COUNT, 100)
+        program = self.program("poisoned", 'cat > "$DIR/in.$$"; if grep -qa poison "$DIR/in.$$"; then "$P20EXPORT" "$@" < "$DIR/in.$$" | head -c 50000; kill -9 $$; fi\nexec "$P20EXPORT" "$@" < "$DIR/in.$$"')
+        run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
+        path = self.archive("poison.tar", [(f"{number}.sse", run if number != 50 else b"poison") for number in range(100)], mode="w")
+        counts, rows = self.frozen(path, "poison", "--program", program, status=1)
+        self.assertEqual(counts["verdicts"], {"frozen": 99, "quarantined": 1})
+        (row,) = rows["50.sse"]
+        self.assertEqual((row.verdict, row.findings[0].code, row.findings[0].message), ("quarantined", "process_ended", "p20export was ended by SIGKILL"))
+
+    def test_refused(self):
+        """What cannot work is refused before any task runs, and a table is never replaced."""
+        for args, message in {
+            ("--nonsense",): "unknown flag: --nonsense",
+            ("--projection", "none"): "none",
+        }.items():
+            status, out, err = call(freeze.main, "--tar", self.tar, "-o", self.dir / "never", "--", *args)
+            self.assertIn(message, status)
+            self.assertFalse((self.dir / "never").exists())
+        status, out, err = call(freeze.main, "--tar", self.tar, "-o", self.dir / "never", "--program", "no-such-program")
+        self.assertIn("no-such-program is neither", status)
+        (self.dir / "taken").mkdir()
+        (self.dir / "taken" / "file").write_text("kept")
+        for main in (freeze.main, pack.main):
+            status, out, err = call(main, "--tree", self.tree, "-o", self.dir / "taken")
+            self.assertIn("exists", status)
+        self.assertEqual([path.name for path in (self.dir / "taken").iterdir()], ["file"])
+        status, out, err = call(freeze.main, "--tree", self.dir / "missing", "-o", self.dir / "never")
+        self.assertIn("missing", status)
+
+    def test_unfinished(self):
+        """A table of captures has no unfinished ones, which archives keep."""
+        tree = self.dir / "unfinished"
+        (tree / "run").mkdir(parents=True)
+        (tree / "run" / "response.sse").write_bytes(next(self.tree.glob("plain/**/*.sse")).read_bytes())
+        (tree / "run" / "capture.json.tmp").write_bytes(b"")
+        status, out, err = call(pack.main, "--tree", tree, "-o", self.dir / "never")
+        self.assertIn("1 capture directory", status)
+        self.assertIn("for example run", status)
+        self.assertEqual(call(pack.main, "--tree", tree, "-o", self.dir / "kept", "--to-tar")[0], 0)
+        counts, rows = self.frozen(self.dir / "kept", "kept.table")
+        self.assertEqual([f.code for f in rows["run"][0].findings], ["capture_unfinished"])
+
+
+class TestLint(Jobs):
+    """lint.py gives the rows of p20export lint."""
+
+    def test_lint(self):
+        expected = printed("lint", "--from-tar", self.tar)
+        for args in (("--tar", self.tar), ("--tree", self.tree)):
+            with self.subTest(args):
+                table = self.dir / ("lint" + args[0])
+                counts = self.job(lint.main, *args, "-o", table, "--program", P20EXPORT)
+                self.assertEqual((counts["captures"], counts["rows"]), (len(expected), len(expected)))
+                self.check(table, expected, lint.columns(["integration", "version"]))
+
+
+class TestQueries(Jobs):
+    """Queries give the same rows in Spark and in DuckDB, and runs that are taken from a table verify."""
+
+    def test_queries(self):
+        key = self.dir / "key"
+        subprocess.run([P20EXPORT, "keygen", key], check=True, capture_output=True)
+        private, public = self.dir / "key.key.pem", self.dir / "key.pub.pem"
+        table = self.dir / "signed"
+        self.job(freeze.main, "--tar", self.tar, "-o", table, "--", "--sign", private)
+        names = sorted(path.stem for path in (EXAMPLE / "queries").glob("*.sql"))
+        rows = {}
+        for engine in ("spark", "duckdb"):
+            status, out, err = call(query.main, "--table", table, "--engine", engine, *names)
+            self.assertEqual((status, err), (0, ""))
+            rows[engine] = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(rows["spark"], rows["duckdb"])
+        self.assertEqual(sorted({row["query"] for row in rows["spark"]}), names)
+        frozen = sum(row["verdict"] == "frozen" for row in self.expected)
+        self.assertEqual(sum(row["runs"] for row in rows["spark"] if row["query"] == "signers" and row["key_id"]), frozen)
+        for engine, capture in {"spark": "real/adk/one-turn", "duckdb": "real/adk/multi-turn"}.items():
+            sample = self.dir / ("sample-" + engine)
+            self.assertEqual(call(query.main, "--table", table, "--engine", engine, "--capture", capture, "-o", sample)[0], 0)
+            done = subprocess.run([P20EXPORT, "verify", sample, "--capture", self.tree / "real", "--trust", public, "--require-signature"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", "none", "-o", self.dir / "never")
+        self.assertIn("no frozen run", status)
+
+
+if __name__ == "__main__":
+    unittest.main()
