@@ -290,7 +290,7 @@ client-streams: ## compare our verdicts with those of the reference client in ea
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \
-	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export; \
+	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export ./cmd/internal/bench/serve; \
 	store/postgres/server.sh with $(GOTEST) -tags postgres -run '^TestPostgres' ./store/seal
 
 .PHONY: check-install
@@ -519,7 +519,7 @@ SERVE := cmd/internal/bench/serve
 bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/serve ./$(SERVE)
-	@store/postgres/server.sh with $(BENCH)/bin/serve -program $(RELEASE) -dir $(BENCH)/serve $(SERVE_FLAGS)
+	@nginx=$$(internal/testkit/nginx.sh); store/postgres/server.sh with $(BENCH)/bin/serve -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/serve $(SERVE_FLAGS)
 WINDOW_BENCH := cmd/internal/bench/window
 .PHONY: bench-window
 bench-window: $(RELEASE) ## measure the window in a real Chromium and write its tables in docs/benchmarks.md; needs an idle machine for fifteen minutes; WINDOW_FLAGS='-rounds 1 -only list -doc=' measures less, -help lists all

@@ -128,19 +128,70 @@ func statFields(path string) []string {
 
 // CPU returns the user and system time of the group so far, in seconds.
 func (p *Process) CPU() (float64, error) {
-	var ticks float64
+	var total float64
 	err := p.group(func(dir string) error {
-		fields := statFields(filepath.Join(dir, "stat"))
-		for _, i := range []int{11, 12} { // utime and stime
-			n, err := strconv.ParseFloat(fields[i], 64)
-			if err != nil {
-				return err
-			}
-			ticks += n
-		}
-		return nil
+		seconds, err := cpuOf(statFields(filepath.Join(dir, "stat")), utime, stime)
+		total += seconds
+		return err
 	})
-	return ticks / 100, err // USER_HZ is 100 on all platforms of Go
+	return total, err
+}
+
+// FamilyCPU returns the user and system time of a process and of its children so far, also of
+// those that have ended, in seconds.
+func FamilyCPU(pid int) (float64, error) {
+	parent := strconv.Itoa(pid)
+	total, err := cpuOf(statFields("/proc/"+parent+"/stat"), utime, stime, cutime, cstime)
+	if err != nil {
+		return 0, err
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range stats {
+		if fields := statFields(path); len(fields) > 1 && fields[1] == parent {
+			seconds, err := cpuOf(fields, utime, stime)
+			if err != nil {
+				return 0, err
+			}
+			total += seconds
+		}
+	}
+	return total, nil
+}
+
+// Fields of statFields: the times of a process, and of its children that have ended.
+const (
+	utime = iota + 11
+	stime
+	cutime
+	cstime
+)
+
+// cpuOf returns the sum of some times of a process, in seconds.
+func cpuOf(fields []string, times ...int) (float64, error) {
+	if len(fields) <= cstime {
+		return 0, errors.New("a process has ended")
+	}
+	var ticks float64
+	for _, i := range times {
+		n, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return ticks / 100, nil // USER_HZ is 100 on all platforms of Go
+}
+
+// Parent returns the parent of a process.
+func Parent(pid int) (int, error) {
+	fields := statFields("/proc/" + strconv.Itoa(pid) + "/stat")
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("process %d does not run on this machine", pid)
+	}
+	return strconv.Atoi(fields[1])
 }
 
 // Peak returns the sum of the peak memory of the group's processes, in MiB.

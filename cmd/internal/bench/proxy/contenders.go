@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/p20export/p20export/cmd/internal/bench/page"
 	"github.com/p20export/p20export/cmd/internal/bench/processes"
 )
 
@@ -92,7 +90,9 @@ func (s *settings) startContender(ctx context.Context, name, agent string, front
 		}
 		argv, find = []string{self, "bare", agent}, processes.FirstLine
 	case nginx:
-		return c, s.startNginx(ctx, c, agent, front)
+		p, address, err := processes.StartNginx(ctx, s.nginx, filepath.Join(s.dir, "nginx"), []string{strings.TrimPrefix(agent, "http://")}, front...)
+		c.process, c.url = p, "http://"+address
+		return c, err
 	default:
 		dir, err := os.MkdirTemp(s.dir, "captures-")
 		if err != nil {
@@ -105,62 +105,6 @@ func (s *settings) startContender(ctx context.Context, name, agent string, front
 	p, address, err := processes.Start(ctx, find, append(front, argv...)...)
 	c.process, c.url = p, "http://"+address
 	return c, err
-}
-
-// startNginx starts nginx on a free port, with a configuration that passes each part of a
-// response on at once.
-func (s *settings) startNginx(ctx context.Context, c *contender, agent string, front []string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	dir := filepath.Join(s.dir, "nginx")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "nginx.conf")
-	if err := page.WriteFile(config, fmt.Appendf(nil, `daemon off;
-worker_processes auto;
-pid nginx.pid;
-error_log stderr notice;
-events {
-	worker_connections 4096;
-}
-http {
-	access_log off;
-	client_body_temp_path body;
-	proxy_temp_path proxy;
-	fastcgi_temp_path fastcgi;
-	uwsgi_temp_path uwsgi;
-	scgi_temp_path scgi;
-	upstream agent {
-		server %s;
-		keepalive 256;
-	}
-	server {
-		listen %s;
-		location / {
-			proxy_pass http://agent;
-			proxy_http_version 1.1;
-			proxy_set_header Connection "";
-			proxy_buffering off;
-		}
-	}
-}
-`, strings.TrimPrefix(agent, "http://"), address)); err != nil {
-		return err
-	}
-	started := func(line string) string {
-		if strings.Contains(line, "start worker process ") {
-			return address
-		}
-		return ""
-	}
-	c.process, address, err = processes.Start(ctx, started, append(front, s.nginx, "-p", dir, "-c", config, "-e", "stderr")...)
-	c.url = "http://" + address
-	return err
 }
 
 // collect counts the captures that have all bytes of a stream, and removes all captures.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/p20export/p20export/cmd/internal/bench/logs"
 	"github.com/p20export/p20export/cmd/internal/bench/page"
 	"github.com/p20export/p20export/cmd/internal/bench/processes"
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
@@ -142,7 +141,7 @@ func (s *settings) delayOf(ctx context.Context, name string, with load) (d delay
 		return d, err
 	}
 	defer func() { err = errors.Join(err, agent.Stop()) }()
-	p, url, err := startTimed(ctx, l, upstream, with)
+	p, url, err := startTimed(ctx, l.Name, l.Address, upstream, with)
 	if err != nil {
 		return d, err
 	}
@@ -175,12 +174,11 @@ func (s *settings) delayOf(ctx context.Context, name string, with load) (d delay
 		return d, err
 	}
 	for _, a := range r.Arrivals {
-		// The first append whose last position is at least that of the event.
-		i, _ := slices.BinarySearchFunc(times.Durable, a[0], func(append [2]int64, position int64) int { return int(append[0] - position) })
-		if i == len(times.Durable) {
-			return d, fmt.Errorf("a reader has position %d, which is not durable", a[0])
+		after, err := afterDurable(times.Durable["bench"], a)
+		if err != nil {
+			return d, err
 		}
-		d.read = append(d.read, a[1]-times.Durable[i][1])
+		d.read = append(d.read, after)
 	}
 	d.append, d.sent = times.Took, r.Sent
 	slices.Sort(d.read)
@@ -188,12 +186,22 @@ func (s *settings) delayOf(ctx context.Context, name string, with load) (d delay
 	return d, nil
 }
 
+// afterDurable returns how long after an event was durable it arrived, in nanoseconds.
+func afterDurable(durable [][2]int64, a arrival) (int64, error) {
+	// The first append whose last position is at least that of the event.
+	i, _ := slices.BinarySearchFunc(durable, a.Position, func(append [2]int64, position int64) int { return int(append[0] - position) })
+	if i == len(durable) {
+		return 0, fmt.Errorf("a reader has position %d, which is not durable", a.Position)
+	}
+	return a.Time - durable[i][1], nil
+}
+
 // startTimed starts the server of the benchmark on a log.
-func startTimed(ctx context.Context, l *logs.Log, agent string, with load) (*processes.Process, string, error) {
+func startTimed(ctx context.Context, name, log, agent string, with load) (*processes.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", l.Name, l.Address, agent, strconv.FormatBool(with.ends), strconv.FormatBool(with.seal))
+	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", name, log, agent, strconv.FormatBool(with.ends), strconv.FormatBool(with.seal))
 	return p, "http://" + address, err
 }

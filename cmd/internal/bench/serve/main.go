@@ -1,6 +1,7 @@
 // Command serve measures p20export serve, and writes the tables of docs/benchmarks.md: the
 // memory of 1,000 readers of one run, how long after an event is durable its readers have it, what sealing changes in that,
-// how long the first byte of a join takes, and what a run costs that goes through the server.
+// how long the first byte of a join takes, what a run costs that goes through the server, and what
+// several servers on one database do.
 //
 // The server, the agent and the readers are processes of their own. All logs are used in turn.
 package main
@@ -23,7 +24,7 @@ import (
 
 // settings are the options of a measurement.
 type settings struct {
-	program, doc           string
+	program, doc, nginx    string
 	place                  logs.Place
 	load                   string // of the machine, before the first measurement
 	logs                   []string
@@ -52,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.place.Dir, "dir", ".build/bench/serve", "the directory for SQLite databases; must be on a real disk")
 	flags.StringVar(&s.doc, "doc", "docs/benchmarks.md", "the page whose tables are replaced; if empty, nothing is")
 	flags.StringVar(&s.place.Server, "postgres", os.Getenv("P20EXPORT_POSTGRES"), "the URL of a PostgreSQL server in which databases may be created")
+	flags.StringVar(&s.nginx, "nginx", "nginx", "the path of nginx")
 	flags.IntVar(&s.rounds, "rounds", 5, "the number of measurements of each log")
 	flags.IntVar(&s.readers, "readers", 1000, "the number of readers whose memory is measured")
 	flags.IntVar(&s.delay, "delay", 100, "the number of readers when the delay of events is measured")
@@ -97,12 +99,13 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 	"seal":    seals,
 	"join":    joins,
 	"run":     overheads,
+	"scale":   scales,
 	"machine": func(ctx context.Context, s *settings) (string, error) { return s.place.Machine(ctx, s.load, s.logs) },
 }
 
 // tableNames lists the tables in the order in which they are measured.
 func tableNames() []string {
-	return []string{"readers", "delay", "idle", "seal", "join", "run", "machine"}
+	return []string{"readers", "delay", "idle", "seal", "join", "run", "scale", "machine"}
 }
 
 // progress reports on standard error what was measured.

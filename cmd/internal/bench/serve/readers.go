@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/p20export/p20export/cmd/internal/bench/page"
@@ -25,6 +26,8 @@ import (
 type reading struct {
 	// Seconds is the time from the first request to the end of the last reader.
 	Seconds float64
+	// CPU is the user and system time of their process in seconds.
+	CPU float64
 	// Events is the number of events of all readers.
 	Events int
 	// First are the times in nanoseconds until the first byte of each response, sorted.
@@ -32,8 +35,17 @@ type reading struct {
 	// Sent are the times in nanoseconds from the agent to the readers, sorted, for events
 	// that have the time.
 	Sent []int64
-	// Arrivals are pairs of a position and the time at which a reader had it.
-	Arrivals [][2]int64
+	// Arrivals say when the readers had the events.
+	Arrivals []arrival
+	// By are the addresses of the servers of the benchmark that served the readers, in the
+	// order of their numbers.
+	By []string
+}
+
+// An arrival is an event that a reader has.
+type arrival struct {
+	Reader         int // its number, from 0
+	Position, Time int64
 }
 
 // readers reads a response several times at once, up to a number of events with text, and
@@ -41,7 +53,7 @@ type reading struct {
 func readers(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("readers", flag.ContinueOnError)
 	url := flags.String("url", "", "the URL; "+each+" in it is the number of the reader")
-	body := flags.String("body", "", "the body of a POST; if it is empty, the method is GET")
+	body := flags.String("body", "", "the body of a POST, with numbers as in the URL; if it is empty, the method is GET")
 	count := flags.Int("count", 1, "the number of readers")
 	until := flags.Int("until", 0, "the number of events with text after which a reader leaves; 0: at the end")
 	ready := flags.Int("ready", 0, "the number of events after which a response has begun; 0: its head")
@@ -61,7 +73,8 @@ func readers(ctx context.Context, args []string) error {
 			var once sync.Once
 			began := func() { once.Do(beginning.Done) }
 			defer began()
-			errs[i] = all[i].read(ctx, client, strings.ReplaceAll(*url, each, strconv.Itoa(i)), *body, *until, *ready, *stamped, *positions, began)
+			number := strings.NewReplacer(each, strconv.Itoa(i))
+			errs[i] = all[i].read(ctx, client, number.Replace(*url), number.Replace(*body), *until, *ready, *stamped, *positions, began)
 		})
 	}
 	beginning.Wait()
@@ -71,11 +84,20 @@ func readers(ctx context.Context, args []string) error {
 		return err
 	}
 	total := reading{Seconds: time.Since(begun).Seconds()}
-	for _, r := range all {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return err
+	}
+	total.CPU = time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+	for i, r := range all {
+		for n := range r.Arrivals {
+			r.Arrivals[n].Reader = i
+		}
 		total.Events += r.Events
 		total.First = append(total.First, r.First...)
 		total.Sent = append(total.Sent, r.Sent...)
 		total.Arrivals = append(total.Arrivals, r.Arrivals...)
+		total.By = append(total.By, r.By...)
 	}
 	slices.Sort(total.First)
 	slices.Sort(total.Sent)
@@ -115,6 +137,7 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
 		return fmt.Errorf("%s: %s: %s", url, response.Status, reason)
 	}
+	r.By = []string{response.Header.Get(servedBy)}
 	lines := bufio.NewReaderSize(response.Body, 16<<10)
 	var position int64
 	for seen := 0; ; {
@@ -147,7 +170,7 @@ func (r *reading) read(ctx context.Context, client *http.Client, url, body strin
 			began()
 		}
 		if positions {
-			r.Arrivals = append(r.Arrivals, [2]int64{position, arrived})
+			r.Arrivals = append(r.Arrivals, arrival{Position: position, Time: arrived})
 		}
 		if !bytes.HasPrefix(data, []byte(text)) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -23,8 +24,8 @@ type timedLog struct {
 	store.Leaser
 
 	mu      sync.Mutex
-	durable [][2]int64 // the last position of each append and the time
-	took    []int64    // each append, in nanoseconds
+	durable map[string][][2]int64 // by thread: the last position of each append and the time
+	took    []int64               // each append, in nanoseconds
 }
 
 func (l *timedLog) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
@@ -34,7 +35,7 @@ func (l *timedLog) Append(ctx context.Context, key store.Key, after int64, entri
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.durable = append(l.durable, [2]int64{last, ended})
+		l.durable[key.Thread] = append(l.durable[key.Thread], [2]int64{last, ended})
 		l.took = append(l.took, ended-begun)
 	}
 	return last, err
@@ -42,12 +43,15 @@ func (l *timedLog) Append(ctx context.Context, key store.Key, after int64, entri
 
 // times is what the server of the benchmark reports.
 type times struct {
-	Durable [][2]int64
+	Durable map[string][][2]int64
 	Took    []int64
 }
 
 // timesPath is the path of the times.
 const timesPath = "/times"
+
+// servedBy is the header with the address of the server, for readers that do not choose it.
+const servedBy = "Served-By"
 
 // server is package serve with a log that notes when events are durable. The arguments are
 // the name of the log, its address, the URL of the agent, and whether runs of other threads end and
@@ -65,7 +69,7 @@ func server(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	timed := &timedLog{Log: l, Leaser: l.(store.Leaser)}
+	timed := &timedLog{Log: l, Leaser: l.(store.Leaser), durable: make(map[string][][2]int64)}
 	s, err := serve.New(serve.Settings{Log: timed, Agents: map[string]*url.URL{agentName: agent}})
 	if err != nil {
 		return err
@@ -88,6 +92,7 @@ func server(ctx context.Context, args []string) (err error) {
 	}
 	return traffic.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != timesPath {
+			w.Header().Set(servedBy, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
 			s.ServeHTTP(w, r)
 			return
 		}

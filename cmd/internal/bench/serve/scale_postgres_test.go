@@ -1,0 +1,56 @@
+//go:build postgres
+
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/cmd/internal/bench/logs"
+)
+
+// TestPostgresScale measures short runs with several servers on one database behind a real nginx.
+func TestPostgresScale(t *testing.T) {
+	t.Parallel()
+	s := settings{
+		place: logs.Place{Dir: t.TempDir(), Server: os.Getenv("P20EXPORT_POSTGRES")}, nginx: os.Getenv("P20EXPORT_NGINX"),
+		logs: []string{logs.SQLite}, rounds: 1, events: 100, duration: time.Second,
+	}
+	if s.place.Server == "" || s.nginx == "" {
+		t.Fatal("P20EXPORT_POSTGRES or P20EXPORT_NGINX is not set; run make postgres")
+	}
+	if text, err := tables["scale"](t.Context(), &s); err == nil {
+		t.Errorf("several servers share SQLite:\n%s", text)
+	}
+	s.logs = logNames()
+	text, err := tables["scale"](t.Context(), &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) < 8 {
+		t.Fatalf("the table is\n%s", text)
+	}
+	for i, line := range lines[2:8] {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		processes := []int{1, 2, 4}[i%3]
+		if len(cells) != 14 || cells[1] != strconv.Itoa(processes) {
+			t.Errorf("the row of %d processes is %s", processes, line)
+			continue
+		}
+		for n, cell := range cells {
+			// With one process, no reader is at another one. With several, hardly any has to be
+			// at that of its run.
+			if missing := cell == ""; n != 3 && n != 4 && missing != (processes == 1 && (n == 5 || n == 6)) {
+				t.Errorf("%d processes, column %d: %q", processes, n, cell)
+			}
+			// What took less than a clock tick, such as nginx (column 10), is zero.
+			if value, err := strconv.ParseFloat(cell, 64); err == nil && n != 10 && value <= 0 {
+				t.Errorf("%d processes, column %d is %s", processes, n, cell)
+			}
+		}
+	}
+}
