@@ -290,8 +290,8 @@ client-streams: ## compare our verdicts with those of the reference client in ea
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed, and serve behind a real nginx
 	@export P20EXPORT_NGINX=$$(internal/testkit/nginx.sh); \
-	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export ./cmd/internal/bench/serve; \
-	store/postgres/server.sh with $(GOTEST) -tags postgres -run '^TestPostgres' ./store/seal
+	store/postgres/server.sh with $(GOTEST) -race -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./serve ./cmd/p20export; \
+	store/postgres/server.sh with $(GOTEST) -tags postgres -run '^TestPostgres' ./store/seal ./cmd/internal/bench/serve
 
 .PHONY: check-install
 check-install: $(PUBLISHED) ## run the pages for new users, each in a Debian that has nothing but what its reader has, and the container; needs root, debootstrap and buildah

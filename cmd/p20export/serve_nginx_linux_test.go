@@ -13,11 +13,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -122,74 +120,20 @@ type front struct {
 // are replaced.
 func startNginx(t *testing.T, program, configuration string, servers []string) *front {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "p20export-nginx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	dir, address := nginxDir(t)
 	writeCertificate(t, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err := os.Mkdir(filepath.Join(dir, "page"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Write(t, filepath.Join(dir, "page/index.html"), "the page")
 	testkit.Write(t, filepath.Join(dir, "users"), "alice:{PLAIN}secret\nbob:{PLAIN}secret\n")
-	for from, to := range map[string]string{
+	configureNginx(t, dir, adapt(t, configuration, map[string]string{
 		"server 127.0.0.1:8080;": "server " + servers[0] + ";", "server 127.0.0.1:8081;": "server " + servers[1] + ";",
 		"listen 443": "listen " + address, "/etc/nginx/users": dir + "/users", "/var/www/resumable-chat": dir + "/page",
 		"/etc/ssl/chat.example.pem": dir + "/cert.pem", "/etc/ssl/private/chat.example.key": dir + "/key.pem",
-	} {
-		if strings.Count(configuration, from) != 1 {
-			t.Fatalf("the configuration has no %s", from)
-		}
-		configuration = strings.Replace(configuration, from, to, 1)
-	}
-	// Temporary files are in the directory, and workers have the rights of the test.
-	head := "daemon off; pid " + dir + "/pid; error_log " + dir + "/errors;\n"
-	if os.Geteuid() == 0 {
-		head += "user root;\n"
-	}
-	head += "events {}\nhttp {\naccess_log off; default_type text/html;\n"
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		head += kind + "_temp_path " + dir + "/" + kind + ";\n"
-	}
-	testkit.Write(t, filepath.Join(dir, "nginx.conf"), head+configuration+"}\n")
-	cmd := exec.Command(program, "-p", dir, "-e", dir+"/errors", "-c", dir+"/nginx.conf")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); <-ended })
-
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(testkit.Read(t, filepath.Join(dir, "cert.pem")))
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}, ForceAttemptHTTP2: true,
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, address)
-		},
-	}
-	t.Cleanup(transport.CloseIdleConnections)
-	f := &front{t, &http.Client{Transport: transport}}
-	for { // until it listens
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return f
-		}
-		select {
-		case <-ended:
-			t.Fatalf("nginx ended:\n%s", testkit.Read(t, dir+"/errors"))
-		default:
-		}
-	}
+	}))
+	runNginx(t, program, dir, address)
+	return &front{t, clientOf(t, dir, address)}
 }
 
 // do sends a request as a user. The headers are pairs of names and values.
@@ -228,4 +172,20 @@ func (f *front) want(status int, part, method, path, user string, rest ...string
 	if err != nil || response.StatusCode != status || !strings.Contains(string(text), part) {
 		f.t.Errorf("%s %s of %s: status %d, %v\n%s", method, path, user, response.StatusCode, err, text)
 	}
+}
+
+// clientOf returns a client of the server at an address, which has the certificate in cert.pem of
+// the directory, under any name.
+func clientOf(t *testing.T, dir, address string) *http.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(testkit.Read(t, filepath.Join(dir, "cert.pem")))
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}, ForceAttemptHTTP2: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }

@@ -3,15 +3,10 @@
 package main
 
 import (
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/p20export/p20export/internal/testkit"
 )
 
 // hostile are ids of threads that a careless page would interpret.
@@ -87,50 +82,8 @@ func TestBrowserWindowNginx(t *testing.T) {
 // nginxBelow starts nginx with a configuration of the document, before a server, and returns its URL.
 func nginxBelow(t *testing.T, program, configuration, server string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "p20export-nginx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	for from, to := range map[string]string{"listen 80;": "listen " + address + ";", "127.0.0.1:8080": server} {
-		if strings.Count(configuration, from) != 1 {
-			t.Fatalf("the configuration has no %s", from)
-		}
-		configuration = strings.Replace(configuration, from, to, 1)
-	}
-	head := "daemon off; pid " + dir + "/pid; error_log " + dir + "/errors;\n"
-	if os.Geteuid() == 0 {
-		head += "user root;\n"
-	}
-	head += "events {}\nhttp {\naccess_log off; default_type text/html;\n"
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		head += kind + "_temp_path " + dir + "/" + kind + ";\n"
-	}
-	testkit.Write(t, filepath.Join(dir, "nginx.conf"), head+configuration+"}\n")
-	cmd := exec.Command(program, "-p", dir, "-e", dir+"/errors", "-c", dir+"/nginx.conf")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); <-ended })
-	for { // until it listens
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return "http://" + address
-		}
-		select {
-		case <-ended:
-			t.Fatalf("nginx ended:\n%s", testkit.Read(t, dir+"/errors"))
-		default:
-		}
-	}
+	dir, address := nginxDir(t)
+	configureNginx(t, dir, adapt(t, configuration, map[string]string{"listen 80;": "listen " + address + ";", "127.0.0.1:8080": server}))
+	runNginx(t, program, dir, address)
+	return "http://" + address
 }

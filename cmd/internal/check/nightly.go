@@ -44,7 +44,7 @@ var parts = []part{
 	{lane{name: "bench-peers", does: "the tables of benchmarks.md that compare programs", tools: []string{"python3", "node", "npm", "openssl"}}, nil},
 	{lane{name: "bench-proxy", does: "the tables of proxy", tools: []string{"nginx"}}, nil},
 	{lane{name: "bench-store", does: "the tables of event logs", tools: []string{"postgres", "node", "npm"}}, nil},
-	{lane{name: "bench-serve", does: "the tables of serve", tools: []string{"postgres"}}, nil},
+	{lane{name: "bench-serve", does: "the tables of serve", tools: []string{"nginx", "postgres"}}, nil},
 	{lane{name: "bench-window", does: "the tables of the window", tools: []string{"chromium", "node"}}, nil},
 }
 

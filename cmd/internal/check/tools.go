@@ -38,6 +38,7 @@ var tools = []tool{
 	{name: "nginx", programs: []string{"nginx"}, paths: []string{"/usr/sbin/nginx", "~/.cache/p20export/nginx/usr/sbin/nginx"}, version: []string{"-v"}, debian: "nginx", unpack: "internal/testkit/nginx.sh"},
 	{name: "openssl", programs: []string{"openssl"}, version: []string{"version"}, debian: "openssl"},
 	{name: "curl", programs: []string{"curl"}, version: []string{"--version"}, debian: "curl"},
+	{name: "jq", programs: []string{"jq"}, version: []string{"--version"}, debian: "jq"},
 	{name: "dpkg-deb", programs: []string{"dpkg-deb"}, version: []string{"--version"}, debian: "dpkg"},
 	{name: "rpm", programs: []string{"rpm"}, version: []string{"--version"}, debian: "rpm rpm2cpio"},
 	{name: "cpio", programs: []string{"cpio"}, version: []string{"--version"}, debian: "cpio"},
