@@ -3,10 +3,12 @@
 package main
 
 import (
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,15 +32,17 @@ func nginxDir(t *testing.T) (dir, address string) {
 	return dir, free.Addr().String()
 }
 
-// adapt replaces texts of a document, each of which it must have.
+// adapt replaces texts of a document, each of which it must have. Of two that begin at the same
+// place, the longer one counts.
 func adapt(t *testing.T, text string, replaced map[string]string) string {
 	t.Helper()
 	var pairs []string
-	for from, to := range replaced {
+	longest := func(a, b string) int { return len(b) - len(a) }
+	for _, from := range slices.SortedFunc(maps.Keys(replaced), longest) {
 		if !strings.Contains(text, from) {
 			t.Fatalf("the document has no %s", from)
 		}
-		pairs = append(pairs, from, to)
+		pairs = append(pairs, from, replaced[from])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }

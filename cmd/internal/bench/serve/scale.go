@@ -16,13 +16,26 @@ import (
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
 )
 
-const (
-	// scaleRuns is the number of runs that are active at once, each in a thread of its own.
-	scaleRuns = 8
-	// scaleReaders is the number of readers of each run, in addition to the client that
-	// started it.
-	scaleReaders = 2
-)
+// scaleReaders is the number of readers of each run, in addition to the client that started it.
+const scaleReaders = 2
+
+// A scaleLoad is a number of runs that are active at once, each in a thread of its own.
+type scaleLoad struct {
+	runs int
+	plan traffic.Plan
+}
+
+func (s *settings) scaleLoads() []scaleLoad {
+	steady := traffic.Plan{Events: int(s.duration.Seconds() * delayRate), Rate: delayRate}
+	return []scaleLoad{{8, steady}, {64, steady}, {8, traffic.Plan{Events: s.events}}}
+}
+
+func (l scaleLoad) String() string {
+	if l.plan.Rate == 0 {
+		return "as many as possible"
+	}
+	return fmt.Sprint(l.plan.Rate)
+}
 
 // scaleThread is the name of a thread. Its number is that of a reader.
 const scaleThread = "bench-" + each
@@ -46,17 +59,13 @@ func scales(ctx context.Context, s *settings) (string, error) {
 		return "", errors.New("several servers can only share the log postgres; choose it with -logs")
 	}
 	type choice struct {
-		load      string
-		plan      traffic.Plan
+		load      scaleLoad
 		processes int
 	}
 	var choices []choice
-	for _, load := range []choice{
-		{load: fmt.Sprintf("%d events/s in each run", delayRate), plan: traffic.Plan{Events: int(s.duration.Seconds() * delayRate), Rate: delayRate}},
-		{load: "as many as possible", plan: traffic.Plan{Events: s.events}},
-	} {
-		for _, load.processes = range []int{1, 2, 4} {
-			choices = append(choices, load)
+	for _, load := range s.scaleLoads() {
+		for _, count := range []int{1, 2, 4} {
+			choices = append(choices, choice{load, count})
 		}
 	}
 	results := make([][]scale, len(choices))
@@ -64,25 +73,25 @@ func scales(ctx context.Context, s *settings) (string, error) {
 		for i := range choices {
 			at := (round + i) % len(choices)
 			c := choices[at]
-			result, err := s.scaleOf(ctx, c.processes, c.plan)
+			result, err := s.scaleOf(ctx, c.processes, c.load)
 			if err != nil {
-				return "", fmt.Errorf("%d processes, %s: %w", c.processes, c.load, err)
+				return "", fmt.Errorf("%d runs, %d processes: %w", c.load.runs, c.processes, err)
 			}
 			results[at] = append(results[at], result)
-			s.progress(round, fmt.Sprintf("%d, %s", c.processes, c.load), "%.0f events/s", float64(result.events)/result.seconds)
+			s.progress(round, fmt.Sprintf("%d runs, %d processes", c.load.runs, c.processes), "%.0f events/s", float64(result.events)/result.seconds)
 		}
 	}
 	var t strings.Builder
-	t.WriteString(page.Row("load", "processes", "events/s", "durable to reader, same process: p50 (ms)", "p99 (ms)", "another process: p50 (ms)", "p99 (ms)", "events per append",
+	t.WriteString(page.Row("runs", "events/s in each", "processes", "events/s", "durable to reader, same process: p50 (ms)", "p99 (ms)", "another process: p50 (ms)", "p99 (ms)", "events per append",
 		"CPU per 1,000 events (ms): serve", "PostgreSQL", "nginx", "agent and clients", "WAL per event (bytes)", "connections"))
-	t.WriteString("|---|" + strings.Repeat("--:|", 13) + "\n")
+	t.WriteString("|" + strings.Repeat("--:|", 15) + "\n")
 	for i, c := range choices {
-		t.WriteString(page.Row(append([]string{c.load, strconv.Itoa(c.processes)}, scaleCells(results[i])...)...))
+		t.WriteString(page.Row(append([]string{strconv.Itoa(c.load.runs), c.load.String(), strconv.Itoa(c.processes)}, scaleCells(results[i])...)...))
 	}
 	return t.String() + page.Measured(s.rounds), nil
 }
 
-// scaleCells returns the cells of a row after the first two.
+// scaleCells returns the cells of a row after the first three.
 func scaleCells(rounds []scale) []string {
 	median := func(of func(scale) float64) string {
 		var values []float64
@@ -127,7 +136,7 @@ func scaleCells(rounds []scale) []string {
 }
 
 // scaleOf measures a number of servers.
-func (s *settings) scaleOf(ctx context.Context, count int, plan traffic.Plan) (result scale, err error) {
+func (s *settings) scaleOf(ctx context.Context, count int, with scaleLoad) (result scale, err error) {
 	l, err := s.place.Open(ctx, logs.Postgres)
 	if err != nil {
 		return result, err
@@ -162,14 +171,14 @@ func (s *settings) scaleOf(ctx context.Context, count int, plan traffic.Plan) (r
 		return result, err
 	}
 	defer func() { err = errors.Join(err, m.log.Close(context.WithoutCancel(ctx))) }()
-	return measureScale(ctx, &m, "http://"+front, addresses, plan)
+	return measureScale(ctx, &m, "http://"+front, addresses, with)
 }
 
 // measureScale runs agents and reads the runs.
-func measureScale(ctx context.Context, m *meters, front string, servers []string, plan traffic.Plan) (result scale, err error) {
+func measureScale(ctx context.Context, m *meters, front string, servers []string, with scaleLoad) (result scale, err error) {
 	var followers []*crowd
 	for range scaleReaders {
-		c, err := startReaders(ctx, "-url", front+"/threads/"+scaleThread+"/events", "-count", strconv.Itoa(scaleRuns), "-until", strconv.Itoa(plan.Events), "-positions")
+		c, err := startReaders(ctx, "-url", front+"/threads/"+scaleThread+"/events", "-count", strconv.Itoa(with.runs), "-until", strconv.Itoa(with.plan.Events), "-positions")
 		if err != nil {
 			return result, err
 		}
@@ -180,12 +189,12 @@ func measureScale(ctx context.Context, m *meters, front string, servers []string
 	if err != nil {
 		return result, err
 	}
-	body, err := plan.Request(scaleThread, "run")
+	body, err := with.plan.Request(scaleThread, "run")
 	if err != nil {
 		return result, err
 	}
 	begun := page.Now()
-	own, err := read(ctx, "-url", front+"/agents/"+agentName, "-body", string(body), "-count", strconv.Itoa(scaleRuns))
+	own, err := read(ctx, "-url", front+"/agents/"+agentName, "-body", string(body), "-count", strconv.Itoa(with.runs))
 	if err != nil {
 		return result, err
 	}

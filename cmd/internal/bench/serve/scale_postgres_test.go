@@ -31,24 +31,24 @@ func TestPostgresScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(text, "\n")
-	if len(lines) < 8 {
+	if len(lines) < 11 {
 		t.Fatalf("the table is\n%s", text)
 	}
-	for i, line := range lines[2:8] {
+	for i, line := range lines[2:11] {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		processes := []int{1, 2, 4}[i%3]
-		if len(cells) != 14 || cells[1] != strconv.Itoa(processes) {
+		if len(cells) != 15 || cells[2] != strconv.Itoa(processes) {
 			t.Errorf("the row of %d processes is %s", processes, line)
 			continue
 		}
 		for n, cell := range cells {
 			// With one process, no reader is at another one. With several, hardly any has to be
 			// at that of its run.
-			if missing := cell == ""; n != 3 && n != 4 && missing != (processes == 1 && (n == 5 || n == 6)) {
+			if missing := cell == ""; n != 4 && n != 5 && missing != (processes == 1 && (n == 6 || n == 7)) {
 				t.Errorf("%d processes, column %d: %q", processes, n, cell)
 			}
-			// What took less than a clock tick, such as nginx (column 10), is zero.
-			if value, err := strconv.ParseFloat(cell, 64); err == nil && n != 10 && value <= 0 {
+			// What took less than a clock tick, such as nginx (column 11), is zero.
+			if value, err := strconv.ParseFloat(cell, 64); err == nil && n != 11 && value <= 0 {
 				t.Errorf("%d processes, column %d is %s", processes, n, cell)
 			}
 		}
