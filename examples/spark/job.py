@@ -11,6 +11,7 @@ import time
 
 import pyarrow as pa
 from pyspark import SparkFiles
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -61,11 +62,25 @@ def session(name):
     return SparkSession.builder.appName(name).getOrCreate()
 
 
+def fail(message):
+    """Ends the program, because what it was asked for cannot be done."""
+    print(message, file=sys.stderr)
+    sys.exit(2)
+
+
+def reading(action):
+    """Returns what an action returns, and ends the program if it names something that is not there."""
+    try:
+        return action()
+    except AnalysisException as error:
+        fail(str(error).splitlines()[0])
+
+
 def check_output(spark, path):
     """Ends the program if a path exists, because evidence is never replaced."""
     path = spark._jvm.org.apache.hadoop.fs.Path(path)
     if path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path):
-        sys.exit(f"{path} exists; name another --output, or remove it")
+        fail(f"{path} exists; name another --output, or remove it")
 
 
 def read(spark, args, content=True):
@@ -119,7 +134,7 @@ def freeze_or_lint(spark, args, command, columns):
     context.addPyFile(captures.__file__)
     sent, made = context.accumulator(0), context.accumulator(0)
     rows = captures.Rows(program, arguments, columns, attempts(spark), sent, made)
-    found = read(spark, args)
+    found = reading(lambda: read(spark, args))
     if args.tar:
         count, of = None, rows.of_archives
     elif args.table:
@@ -166,12 +181,12 @@ def ship(spark, program, arguments):
     if name == program and not sent:
         program = shutil.which(name)
         if program is None:
-            sys.exit(f"{name} is neither one of spark-submit's --files nor on the path; name it with --program FILE")
+            fail(f"{name} is neither one of spark-submit's --files nor on the path; name it with --program FILE")
     if name != program:
         spark.sparkContext.addFile(program)
     tried = subprocess.run([SparkFiles.get(name), *arguments], input=bytes(2 * captures.BLOCK), capture_output=True)
     if tried.returncode != 0:
-        sys.exit(tried.stderr.decode("utf-8", "replace").strip() or f"{program} ended with status {tried.returncode}")
+        fail(tried.stderr.decode("utf-8", "replace").strip() or f"{program} ended with status {tried.returncode}")
     return name
 
 

@@ -122,14 +122,14 @@ def main(argv=None):
     args = parser.parse_args(argv)
     spark = job.session("p20export pack")
     job.check_output(spark, args.output)
-    found = job.read(spark, args)
+    found = job.reading(lambda: job.read(spark, args))
     listing = job.read(spark, args, content=False)
     total, count = listing.agg(F.sum("length"), F.count_distinct("key")).first()
     if not count:
-        sys.exit("no files were found")
+        job.fail("no files were found")
     if not args.to_tar and (number := unfit(listing).count()):
         example = unfit(listing).first().key
-        sys.exit(f"{number} capture {'directory is' if number == 1 else 'directories are'} unfinished, or have several responses, for example {example}; finish them with p20export recover, or pack with --to-tar")
+        job.fail(f"{number} capture {'directory is' if number == 1 else 'directories are'} unfinished, or have several responses, for example {example}; finish them with p20export recover, or pack with --to-tar")
     found = found.repartition(-(-total // args.file_bytes), "key").sortWithinPartitions("key")
     for file in (captures.__file__, job.__file__, __file__):
         spark.sparkContext.addPyFile(file)

@@ -9,4 +9,4 @@ SELECT
 FROM runs
 WHERE verdict = 'frozen'
 GROUP BY CAST(started_at AS DATE)
-ORDER BY day
+ORDER BY day NULLS LAST

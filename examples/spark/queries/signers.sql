@@ -9,4 +9,4 @@ FROM runs AS r
 LEFT JOIN signers AS s ON s.source = r.source AND s.capture = r.capture AND s.run = r.run
 WHERE r.verdict = 'frozen'
 GROUP BY s.key_id, r.labels.integration
-ORDER BY runs DESC, s.key_id, integration
+ORDER BY runs DESC, s.key_id NULLS LAST, integration NULLS LAST
