@@ -43,6 +43,9 @@ INSTALL_SPARK := sh -c '$(PYTHON) -m venv venv && for args in "-r build.txt" "--
 # moto's S3 server, and the ag-ui-protocol that udf.py checks events with.
 MOTO_VENV = $(VENV) examples/spark/test/requirements.txt -- $(INSTALL_VENV)
 UDF_VENV = $(VENV) $(PEERS)/pydantic/requirements.txt -- $(INSTALL_VENV)
+# Spark's connector for S3, in the directory jars, which has what jars.sha256 lists and nothing else.
+S3A = $(CACHED) s3a $(addprefix examples/spark/test/s3a/,pom.xml jars.sha256) -- sh -c '$(INSTALL_S3A)'
+INSTALL_S3A = $(MAVEN) org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies -DoutputDirectory=jars && sha256sum --quiet --strict -c jars.sha256 && [ $$(ls jars | wc -l) -eq $$(wc -l <jars.sha256) ] && rm -rf target
 N ?= 20000
 SEED ?= 1
 
