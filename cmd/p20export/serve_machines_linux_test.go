@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -92,19 +93,34 @@ func (m *machines) start(machine, group, log string, more ...string) *server {
 	return s
 }
 
-// watch runs the script that asks the servers of the group a whether they are ready.
-func (m *machines) watch() {
+// watch runs the script that asks the servers of the group a whether they are ready, until it has
+// told nginx that these are.
+func (m *machines) watch(list ...string) {
 	m.Helper()
 	script := m.adapted(blocks(m.T, operationsPage, "```sh ready")[0].text, map[string]string{
-		"sleep 2": "sleep 0.1", "nginx -s": m.nginx + " " + strings.Join(nginxArgs(m.dir), " ") + " -s",
+		"sleep 2": "sleep 0.1", "nginx -s reload": m.nginx + " " + strings.Join(nginxArgs(m.dir), " ") + " -s reload; touch " + m.path("reloaded"),
 		"10.0.0.11": "127.0.11.1", "10.0.0.12": "127.0.11.2", "9090": m.metrics, "8080": m.listen,
 	})
+	_ = os.Remove(m.path("reloaded"))
 	cmd := exec.Command("sh", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		m.Fatal(err)
 	}
-	m.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
+	defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); _ = cmd.Wait() }()
+	want := ""
+	for _, machine := range list {
+		want += "server " + machine + ":" + m.listen + " max_fails=0;\n"
+	}
+	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		got, _ := os.ReadFile(m.path("ready-a.conf"))
+		if _, err := os.Stat(m.path("reloaded")); err == nil && string(got) == want {
+			return
+		}
+		if time.Now().After(until) {
+			m.Fatalf("the servers are\n%swant\n%s", got, want)
+		}
+	}
 }
 
 // adapted is adapt with the directory of nginx.
@@ -112,24 +128,6 @@ func (m *machines) adapted(text string, replaced map[string]string) string {
 	m.Helper()
 	replaced["/etc/nginx/"] = m.dir + "/"
 	return adapt(m.T, text, replaced)
-}
-
-// ready waits until nginx has these machines in the group a.
-func (m *machines) ready(list ...string) {
-	m.Helper()
-	want := ""
-	for _, machine := range list {
-		want += "server " + machine + ":" + m.listen + " max_fails=0;\n"
-	}
-	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		got, _ := os.ReadFile(m.path("ready-a.conf"))
-		if string(got) == want {
-			return
-		}
-		if time.Now().After(until) {
-			m.Fatalf("the servers are\n%swant\n%s", got, want)
-		}
-	}
 }
 
 // front starts nginx.
@@ -143,8 +141,8 @@ func (m *machines) front() {
 	runNginx(m.T, m.nginx, m.dir, m.address)
 }
 
-// do sends a request of the tenant acme to a host, with a body if it is a POST.
-func (m *machines) do(host, path, body string, headers ...string) *http.Response {
+// request returns a request of the tenant acme to a host. With a body, it is a POST.
+func (m *machines) request(host, path, body string, headers ...string) *http.Request {
 	m.Helper()
 	method := http.MethodGet
 	if body != "" {
@@ -161,7 +159,13 @@ func (m *machines) do(host, path, body string, headers ...string) *http.Response
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := m.client.Do(r)
+	return r
+}
+
+// do sends a request.
+func (m *machines) do(host, path, body string, headers ...string) *http.Response {
+	m.Helper()
+	response, err := m.client.Do(m.request(host, path, body, headers...))
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -225,15 +229,27 @@ func (m *machines) runsRun(s *server) bool {
 func TestPostgresMachinesKilled(t *testing.T) {
 	a := newAgent(t)
 	slow := newAgent(t)
+	asked, answer := make(chan bool), make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- true
+		select {
+		case <-answer:
+			w.WriteHeader(http.StatusTeapot)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(silent.Close)
 	m := newMachines(t, a.URL)
 	m.allow("a", "acme")
 	log := m.logURL(fmt.Sprint("killed", time.Now().UnixNano()))
 	list := []string{"127.0.11.1", "127.0.11.2"}
-	start := func(i int) *server { return m.start(list[i], "a", log, "--upstream", "slow="+slow.URL) }
+	start := func(i int) *server {
+		return m.start(list[i], "a", log, "--upstream", "slow="+slow.URL, "--upstream", "silent="+silent.URL)
+	}
 	servers := []*server{start(0), start(1)}
 	testkit.Write(t, m.path("ready-b.conf"), "server 127.0.11.3:"+m.listen+";")
-	m.watch()
-	m.ready(list...)
+	m.watch(list...)
 	m.front()
 
 	const host, thread = "agents.example", "/threads/a%2F..%2Fb"
@@ -255,8 +271,31 @@ func TestPostgresMachinesKilled(t *testing.T) {
 	if m.runsRun(servers[1]) {
 		owner = 1
 	}
+	// Each server gets a POST that its agent does not answer.
+	statuses := make(chan int, 2)
+	for n := range 2 {
+		go func() {
+			response, err := m.client.Do(m.request(host, "/agents/silent", fmt.Sprintf(`{"threadId":"silent-%d","runId":"r"}`, n)))
+			if err != nil {
+				statuses <- 0
+				return
+			}
+			response.Body.Close()
+			statuses <- response.StatusCode
+		}()
+	}
+	<-asked
+	<-asked
 	begun := time.Now()
 	servers[owner].kill(t, syscall.SIGKILL)
+	// nginx does not send it to the other server.
+	if status := <-statuses; status != http.StatusBadGateway {
+		t.Errorf("the client of the agent that did not answer gets %d", status)
+	}
+	close(answer)
+	if status := <-statuses; status != http.StatusTeapot {
+		t.Errorf("the client at the other server gets %d", status)
+	}
 	if e, err := next(client); err == nil {
 		t.Errorf("the client gets %v from a dead server", e)
 	}
@@ -285,9 +324,9 @@ func TestPostgresMachinesKilled(t *testing.T) {
 		m.want(http.StatusOK, testkit.Finished, host, "/agents/guide", fmt.Sprintf(`{"threadId":"a/../b","runId":"next-%d"}`, n))
 		m.want(http.StatusOK, `"thread_id":"a/../b"`, host, "/threads", "")
 	}
-	m.ready(list[1-owner])
+	m.watch(list[1-owner])
 	servers[owner] = start(owner)
-	m.ready(list...)
+	m.watch(list...)
 
 	// A server that is stopped goes on with its run.
 	client = bufio.NewReader(m.do(host, "/agents/slow", `{"threadId":"slow","runId":"r"}`).Body)
@@ -299,10 +338,11 @@ func TestPostgresMachinesKilled(t *testing.T) {
 		owner = 1
 	}
 	servers[owner].kill(t, syscall.SIGTERM)
+	wantReady(t, servers[owner], http.StatusServiceUnavailable)
 	for range 4 {
 		m.want(http.StatusOK, `"thread_id":"a/../b"`, host, "/threads", "")
 	}
-	m.ready(list[1-owner])
+	m.watch(list[1-owner])
 	// An old process of nginx gives every other POST of the connections that it has to the server
 	// that ends, so four in a row come from a new one.
 	for deadline, n, row := time.Now().Add(time.Minute), 0, 0; row < 4; n++ {
