@@ -149,6 +149,7 @@ setup: ## install what make check needs: Debian packages, and what pip, npm and 
 	@$(COPILOTKIT) >/dev/null
 	@$(DURABLE) >/dev/null
 	@$(DURABLE_VENV) >/dev/null
+	@$(SPARK_VENV) >/dev/null
 	@$(TS_NEWEST) >/dev/null
 	@$(TS_ASSISTANT_UI) >/dev/null
 	@$(CLIENTS_COPILOTKIT) >/dev/null
@@ -182,6 +183,17 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,seals,witness,spec,peer,dist,roots
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
+
+SPARK := examples/spark
+SPARK_PYTHON = venv=$$($(SPARK_VENV)); export PYSPARK_PYTHON=$$venv/venv/bin/python PYTHONDONTWRITEBYTECODE=1 P20EXPORT=$(CURDIR)/$(BIN) SPARK_LOCAL_IP=127.0.0.1
+.PHONY: spark
+spark: $(BIN) ## freeze, lint, pack and query 2,000 captures with Spark in local mode, while a process is killed
+	@$(SPARK_PYTHON); cd $(SPARK)/test && $$PYSPARK_PYTHON -W ignore -m unittest -v test_jobs
+
+.PHONY: scale
+scale: $(BIN) ## freeze CAPTURES (200000) captures on a Spark cluster, while a machine and processes are killed, and captures in S3 (20 minutes)
+	@$(SPARK_PYTHON); moto=$$($(MOTO_VENV)); s3a=$$($(S3A)); export P20EXPORT_MOTO=$$moto/venv/bin/python P20EXPORT_S3A=$$s3a/jars CAPTURES=$${CAPTURES:-200000}; \
+	$(SPARK)/test/s3.sh with $(SPARK)/test/cluster.sh with $$PYSPARK_PYTHON -W ignore -m unittest -v $(SPARK)/test/test_scale.py
 
 .PHONY: vet
 vet: ## run go vet with and without the build tags of the lanes, and build for 32-bit Windows

@@ -12,9 +12,11 @@ without an answer is sent alone. If there is again no answer, it has a row with 
 import io
 import itertools
 import json
+import os
 import posixpath
 import re
 import signal
+import stat
 import subprocess
 import tarfile
 import tempfile
@@ -35,9 +37,12 @@ FILES = frozenset((
 # TABLE are the columns of a table of captures: the path of a capture, and the contents of its files.
 TABLE = ("path", "response", "request", "arrivals", "manifest")
 
-# A Capture has the name of its rows, and its bytes in an archive in chunks. The name is None for
-# what follows the captures of an archive.
-Capture = namedtuple("Capture", "name chunks")
+# A Capture has the name of its rows, its bytes in an archive in chunks, and why these cannot be
+# read. The name is None for what follows the captures of an archive.
+Capture = namedtuple("Capture", "name chunks failure", defaults=[None])
+
+# A File is a file below a directory, with its name in an archive.
+File = namedtuple("File", "path name")
 
 
 # Archives
@@ -53,11 +58,11 @@ TEMPLATE_SUM = sum(TEMPLATE) - sum(TEMPLATE[124:135]) - sum(TEMPLATE[148:156]) +
 
 def header(name, size):
     """Returns the header of a regular file in a tar archive. tarfile alone needs 35 µs for it."""
-    encoded = name.encode()
+    encoded = name.encode("utf-8", "surrogateescape")
     if len(encoded) > 100 or size >= 8**11:
         info = tarfile.TarInfo(name)
         info.size = size
-        return info.tobuf(tarfile.PAX_FORMAT, "utf-8")
+        return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
     digits = b"%011o" % size
     checksum = TEMPLATE_SUM + sum(encoded) + sum(digits)
     return b"".join((
@@ -150,7 +155,9 @@ def of_archive(content):
     for is_file, given, chunk in found:
         name = clean(given)
         key = key_of(name)
-        if key == name or not is_file or name in names or not is_safe(given):
+        if not is_file or name in names or not is_safe(given):
+            captures.append((printable(given), None, [chunk]))  # the row of a refused member has its name as it is
+        elif key == name:
             captures.append((name, None, [chunk]))
         elif key in directories:
             directories[key][1].append(name)
@@ -165,17 +172,35 @@ def of_archive(content):
 
 
 def of_files(batches):
-    """Yields the captures of batches with the columns path and content, ordered by key_of(path)."""
+    """Yields the captures of batches with the column files, which Files.tasks made."""
     for name, files in grouped_files(batches):
-        yield Capture(clean(name), [chunk for path, content in files for chunk in member(path, content)])
+        try:
+            chunks = [chunk for file in files for chunk in archived(file)]
+        except OSError as error:
+            yield Capture(clean(name), [], error.strerror)
+        else:
+            yield Capture(clean(name), chunks)
 
 
 def grouped_files(batches):
-    """Yields the name of each capture, and the paths and contents of its files."""
-    files = ((path.as_py(), content.as_buffer()) for batch in batches for path, content in zip(batch["path"], batch["content"]))
-    for key, several in itertools.groupby(files, lambda file: key_of(file[0])):
-        several = list(several)
-        yield capture_name(key, [path for path, _ in several]), several
+    """Yields the name of each capture, and its files."""
+    for batch in batches:
+        for task in batch["files"]:
+            files = (File(*(os.fsdecode(value.as_py()) for value in file.values())) for file in task)
+            for key, several in itertools.groupby(files, lambda file: key_of(file.name)):
+                several = list(several)
+                yield capture_name(key, [file.name for file in several]), several
+
+
+def archived(file):
+    """Returns a file as a member of an archive, in chunks. A link is not followed."""
+    status = os.lstat(file.path)
+    if stat.S_ISREG(status.st_mode):
+        with open(file.path, "rb") as content:
+            return member(file.name, content.read())
+    info = tarfile.TarInfo(file.name)
+    info.type = tarfile.SYMTYPE if stat.S_ISLNK(status.st_mode) else tarfile.FIFOTYPE  # p20export refuses both
+    return [info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")]
 
 
 def of_table(batches):
@@ -215,21 +240,24 @@ def capture_name(key, files):
     return key or "."
 
 
+# ODD finds names that are not clean, because an element is empty, . or .., or that are not UTF-8.
+ODD = re.compile("(^|/)[.]{0,2}(/|$)|[\udc80-\udcff]")
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
 def is_safe(name):
     """Reports whether p20export reads a member with this name."""
-    return name != "" and not name.startswith("/") and ".." not in name.split("/")
-
-
-# ODD finds names that are not clean: those with an element that is empty, . or .., or with bytes
-# that are not UTF-8.
-ODD = re.compile("(^|/)[.]{0,2}(/|$)|[\udc80-\udcff]")
+    return not ODD.search(name) or not (name == "" or name.startswith("/") or ".." in name.split("/") or NOT_UTF8.search(name))
 
 
 def clean(name):
-    """Returns the name that a member has in the rows of p20export."""
-    if not ODD.search(name):
-        return name
-    return re.sub("[\udc80-\udcff]", "\ufffd", posixpath.normpath(name) if is_safe(name) else name)
+    """Returns the name of a member in the rows of p20export."""
+    return posixpath.normpath(name) if ODD.search(name) and is_safe(name) else printable(name)
+
+
+def printable(name):
+    """Returns a name with a replacement for each byte that is not UTF-8."""
+    return NOT_UTF8.sub("\ufffd", name)
 
 
 # Processes
@@ -408,6 +436,8 @@ class Rows:
                     except Unanswered as error:
                         yield from self.quarantined(source, capture, str(error))
                     captures.others += alone.others
+        for capture in captures.failed:
+            yield from self.quarantined(source, capture, capture.failure)
         self.sent.add(captures.count + captures.others)
 
     def batches(self, source, rows):
@@ -422,26 +452,33 @@ class Rows:
     def quarantined(self, source, capture, reason):
         """Returns the row of a capture that the program did not answer for."""
         self.made.add(1)
-        row = {"source": source, "capture": capture.name or source, "verdict": "quarantined", "findings": [{"code": "process_ended", "severity": "error", "message": reason}]}
+        row = {"source": source, "capture": capture.name or source, "verdict": "quarantined", "findings": [{"code": "process_ended" if capture.failure is None else "io_error", "severity": "error", "message": reason}]}
         return pa.Table.from_pylist([row], schema=self.schema).to_batches()
 
 
 class Counted:
-    """Captures with the number of those that have a name, and of others that have rows."""
+    """Captures that can be read, with the numbers of all and of others that have rows."""
 
     def __init__(self, captures):
         self.captures, self.next = iter(captures), None
         self.count = self.others = 0
+        self.failed = []
 
     def has_more(self):
         """Reports whether there is another capture."""
-        self.next = next(self.captures, None)
+        self.next = next(self, None)
         return self.next is not None
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        capture, self.next = self.next or next(self.captures), None
-        self.count += capture.name is not None
-        return capture
+        if self.next is not None:
+            capture, self.next = self.next, None
+            return capture
+        for capture in self.captures:
+            self.count += capture.name is not None
+            if capture.failure is None:
+                return capture
+            self.failed.append(capture)
+        raise StopIteration

@@ -1,8 +1,10 @@
 """The part of the jobs of this folder that runs in Spark's driver."""
 
 import argparse
+import itertools
 import json
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -35,14 +37,14 @@ def parser(does, example, forms=("tree", "list", "tar", "table")):
     parser = argparse.ArgumentParser(description=does, epilog="example:\n" + example, formatter_class=argparse.RawDescriptionHelpFormatter)
     form = parser.add_mutually_exclusive_group(required=True)
     for name, settings in {
-        "tree": {"metavar": "DIR", "help": "read the captures below DIR: capture directories, and every other file as a capture of its own"},
+        "tree": {"metavar": "DIR", "help": "read the captures below DIR, which all machines see: capture directories, and every other file as a capture of its own"},
         "list": {"metavar": "FILE", "help": "read the capture directories and files that FILE names, one a line"},
         "tar": {"metavar": "PATH", "nargs": "+", "help": "read the captures in tar archives, plain or compressed with gzip or zstd; PATH can be a directory or a pattern"},
         "table": {"metavar": "PATH", "nargs": "+", "help": "read the captures in Parquet tables with the columns path and response, and if they exist request, arrivals and manifest"},
     }.items():
         if name in forms:
             form.add_argument("--" + name, **settings)
-    parser.set_defaults(tar=None, table=None)
+    parser.set_defaults(**dict.fromkeys(("tree", "list", "tar", "table")))
     parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write the result to PATH, which must not exist")
     parser.add_argument("--task-bytes", metavar="N", type=int, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
     return parser
@@ -83,45 +85,82 @@ def check_output(spark, path):
         fail(f"{path} exists; name another --output, or remove it")
 
 
-def read(spark, args, content=True):
-    """Returns the captures, in the columns that their form has.
-
-    These are path and content for archives, those of captures.TABLE for tables, and path, content
-    and key for files. Without content, files have length in its place.
-    """
+def read(spark, args):
+    """Returns archives, with the columns path and content, or a table with those of captures.TABLE."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.files.maxPartitionBytes", args.task_bytes)
     spark.conf.set("spark.sql.files.openCostInBytes", 0)
-    spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", args.task_bytes)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 16 << 20)
-    files = spark.read.format("binaryFile")
     if args.tar:
-        return files.load(args.tar).select("path", "content")
-    if args.table:
-        table = spark.read.parquet(*args.table)
-        return table.select(*(F.col(name) if name in table.columns else F.lit(None).cast("binary").alias(name) for name in captures.TABLE))
-    files = files.option("recursiveFileLookup", True)
-    if args.tree:
-        root = qualified(spark, args.tree)
-        path = F.substr("path", F.lit(len(root) + 2))
-        found = files.load(root)
-    else:
-        path = F.regexp_replace("path", "^[a-z0-9]*:?/+", "")
-        found = files.load([row.value for row in spark.read.text(args.list).collect() if row.value])
-    return found.select(path.alias("path"), "content" if content else "length").withColumn("key", key())
+        return spark.read.format("binaryFile").load(args.tar).select("path", "content")
+    table = spark.read.parquet(*args.table)
+    return table.select(*(F.col(name) if name in table.columns else F.lit(None).cast("binary").alias(name) for name in captures.TABLE))
 
 
-def qualified(spark, path):
-    """Returns a path with its scheme, as Spark has it in tables of files."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(path)
-    return path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString()
+class Files:
+    """The files of captures below directories that all machines of a cluster see.
+
+    Spark's own reader of files leaves out those that are empty or whose names begin with . or _.
+    """
+
+    def __init__(self, args):
+        if args.tree:
+            found = walk(args.tree, "")
+        else:
+            paths = [os.fsdecode(line) for line in listed(args.list) if line]
+            found = itertools.chain.from_iterable(walk(path, list_name(path)) for path in paths)
+        self.files = sorted(found, key=lambda file: (captures.key_of(file[0].name), file[0].name))
+        self.bytes = sum(size for _, size in self.files)
+        self.captures = len({captures.key_of(file.name) for file, _ in self.files})
+
+    def tasks(self, spark, size):
+        """Returns a row for each task, which has captures with about so many bytes, in partitions of their own."""
+        tasks, total = [[]], 0
+        for key, files in itertools.groupby(self.files, lambda file: captures.key_of(file[0].name)):
+            files = list(files)
+            if total >= size:
+                tasks.append([])
+                total = 0
+            tasks[-1] += [tuple(map(os.fsencode, file)) for file, _ in files]
+            total += sum(bytes + FILE_COST for _, bytes in files)
+        rows = spark.createDataFrame(list(enumerate(tasks)), "task int, files array<struct<path: binary, name: binary>>")
+        return rows.repartitionByRange(len(tasks), "task")
 
 
-def key():
-    """Returns captures.key_of(path) as a column."""
-    parts = F.split("path", "/")
-    is_part = F.element_at(parts, -1).isin(*captures.FILES)
-    return F.when(is_part, F.array_join(F.slice(parts, 1, F.size(parts) - 1), "/")).otherwise(F.col("path"))
+# FILE_COST is how many bytes can be read in the time that opening a file needs.
+FILE_COST = 4096
+
+
+def walk(top, name):
+    """Yields the files at or below a path, with their sizes."""
+    try:
+        entries = sorted(os.scandir(top), key=lambda entry: entry.name)
+    except NotADirectoryError:
+        yield captures.File(top, name), os.lstat(top).st_size
+        return
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+    for entry in entries:
+        path = posixpath.join(name, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            yield from walk(entry.path, path)
+        else:
+            yield captures.File(os.path.abspath(entry.path), path), entry.stat(follow_symlinks=False).st_size
+
+
+def listed(path):
+    """Returns the lines of a list."""
+    try:
+        with open(path, "rb") as lines:
+            return lines.read().split(b"\n")
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+def list_name(path):
+    """Returns the name of a path in an archive, which cannot begin with a slash."""
+    path = posixpath.normpath(path)
+    return (os.path.abspath(path) if path.startswith("..") else path).lstrip("/")
 
 
 def freeze_or_lint(spark, args, command, columns):
@@ -134,16 +173,14 @@ def freeze_or_lint(spark, args, command, columns):
     context.addPyFile(captures.__file__)
     sent, made = context.accumulator(0), context.accumulator(0)
     rows = captures.Rows(program, arguments, columns, attempts(spark), sent, made)
-    found = reading(lambda: read(spark, args))
     if args.tar:
-        count, of = None, rows.of_archives
+        found, count, of = reading(lambda: read(spark, args)), None, rows.of_archives
     elif args.table:
-        count, source = found.count(), " ".join(args.table)
-        of = lambda batches: rows.of(source, captures.of_table(batches))
+        found, source = reading(lambda: read(spark, args)), " ".join(args.table)
+        count, of = found.count(), lambda batches: rows.of(source, captures.of_table(batches))
     else:
-        count, source = read(spark, args, content=False).select("key").distinct().count(), args.tree or args.list
-        found = found.repartition("key").sortWithinPartitions("key")
-        of = lambda batches: rows.of(source, captures.of_files(batches))
+        files, source = Files(args), args.tree or args.list
+        found, count, of = files.tasks(spark, args.task_bytes), files.captures, lambda batches: rows.of(source, captures.of_files(batches))
     made_rows = found.mapInArrow(of, from_arrow_schema(rows.schema))
     for name in ("started_at", "finished_at"):
         if name in made_rows.columns:

@@ -5,16 +5,17 @@ with --to-tar a directory of tar archives, which p20export reads too. The direct
 that all executors share, such as a network file system.
 """
 
+import itertools
 import os
 import posixpath
 import shutil
+import stat
 import sys
 import uuid
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -36,10 +37,11 @@ def rows(batches, size=16 << 20):
     some, total = [], 0
     for name, files in captures.grouped_files(batches):
         row = {"path": name}
-        for path, content in files:
-            is_plain = path == name
-            row["response" if is_plain else COLUMNS.get(posixpath.basename(path), "response")] = content.to_pybytes()
-            total += len(content)
+        for file in files:
+            with open(file.path, "rb") as content:
+                column = "response" if file.name == name else COLUMNS.get(posixpath.basename(file.name), "response")
+                row[column] = content.read()
+                total += len(row[column])
         some.append(row)
         if total >= size:
             yield batch(some)
@@ -54,14 +56,14 @@ def batch(some):
 
 
 class Archives(DataSource):
-    """Writes files with the columns path and content to tar archives."""
+    """Writes the files of tasks to tar archives."""
 
     @classmethod
     def name(cls):
         return "tar"
 
     def schema(self):
-        return "path string, content binary, key string"
+        return "task int, files array<struct<path: binary, name: binary>>"
 
     def writer(self, schema, overwrite):
         return Writer(self.options["path"])
@@ -86,9 +88,9 @@ class Writer(DataSourceArrowWriter):
         os.makedirs(self.temporary, exist_ok=True)
         path = os.path.join(self.temporary, str(uuid.uuid4()))
         with open(path, "xb") as archive:
-            for batch in batches:
-                for name, content in zip(batch["path"], batch["content"]):
-                    archive.writelines(captures.member(name.as_py(), content.as_buffer()))
+            for _, files in captures.grouped_files(batches):
+                for file in files:
+                    archive.writelines(captures.archived(file))
             archive.write(bytes(2 * captures.BLOCK))
             archive.flush()
             os.fsync(archive.fileno())
@@ -104,15 +106,17 @@ class Writer(DataSourceArrowWriter):
         shutil.rmtree(self.temporary, ignore_errors=True)
 
 
-def unfit(listing):
-    """Returns the captures that a row of a table cannot hold: unfinished ones, and several responses."""
-    base = F.element_at(F.split("path", "/"), -1)
-    files = F.collect_set(base)
-    responses = F.size(F.filter(files, lambda name: name.startswith("response.")))
-    return (
-        listing.where(F.col("key") != F.col("path")).groupBy("key").agg(files.alias("files"), responses.alias("responses"))
-        .where(~(F.array_contains("files", "capture.json") & (F.col("responses") == 1) & ~F.array_contains("files", "capture.json.tmp")) & ~(F.col("files") == F.array(F.lit("request.json"))))
-    )
+def unfit(files):
+    """Returns the captures that a row of a table cannot hold: unfinished ones, several responses, links."""
+    found = []
+    for key, several in itertools.groupby((file for file, _ in files), lambda file: captures.key_of(file.name)):
+        several = list(several)
+        names = {posixpath.basename(file.name) for file in several}
+        is_plain = len(several) == 1 and (several[0].name == key or names == {"request.json"})
+        is_finished = "capture.json" in names and "capture.json.tmp" not in names and sum(name.startswith("response.") for name in names) == 1
+        if not (is_plain or is_finished) or any(not stat.S_ISREG(os.lstat(file.path).st_mode) for file in several) or captures.NOT_UTF8.search(key):
+            found.append(key)
+    return found
 
 
 def main(argv=None):
@@ -122,24 +126,21 @@ def main(argv=None):
     args = parser.parse_args(argv)
     spark = job.session("p20export pack")
     job.check_output(spark, args.output)
-    found = job.reading(lambda: job.read(spark, args))
-    listing = job.read(spark, args, content=False)
-    total, count = listing.agg(F.sum("length"), F.count_distinct("key")).first()
-    if not count:
-        job.fail("no files were found")
-    if not args.to_tar and (number := unfit(listing).count()):
-        example = unfit(listing).first().key
-        job.fail(f"{number} capture {'directory is' if number == 1 else 'directories are'} unfinished, or have several responses, for example {example}; finish them with p20export recover, or pack with --to-tar")
-    found = found.repartition(-(-total // args.file_bytes), "key").sortWithinPartitions("key")
+    files = job.Files(args)
+    if not files.captures:
+        job.fail("there are no files")
+    if not args.to_tar and (names := unfit(files.files)):
+        job.fail(f"a table cannot hold {len(names)} of the captures, which are unfinished, or have several responses, links or a name that is not UTF-8, for example {names[0]!r}; finish them with p20export recover, or pack with --to-tar")
     for file in (captures.__file__, job.__file__, __file__):
         spark.sparkContext.addPyFile(file)
+    found = files.tasks(spark, args.file_bytes)
     if args.to_tar:
         spark.dataSource.register(Archives)
         os.makedirs(args.output)
         found.write.format("tar").mode("append").option("path", os.path.abspath(args.output)).save()
     else:
         found.mapInArrow(rows, from_arrow_schema(SCHEMA)).write.parquet(args.output)
-    print(f"{count} captures with {total} bytes")
+    print(f"{files.captures} captures with {files.bytes} bytes")
     return 0
 
 

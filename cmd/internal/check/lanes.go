@@ -32,6 +32,7 @@ var lanes = []lane{
 	{name: "browser", does: "the pages, the window and the example chat in Chromium", tools: []string{"chromium", "nginx", "node", "npm", "postgres", "python3"}},
 	{name: "differential", does: "the second validator and projector on generated cases", tools: []string{"python3"}},
 	{name: "witness", does: "AG-UI's specification, read a second time, on generated streams", tools: []string{"python3"}},
+	{name: "spark", does: "the jobs for Spark on 2,000 captures in local mode, while a process is killed", tools: []string{"java", "python3"}},
 	{name: "validate-peer", does: "another checker of AG-UI events on the captures, the vectors and changed streams", tools: []string{"python3"}},
 	{name: "conformance", does: "the vectors on the program and the second validator", tools: []string{"python3"}},
 	{name: "operations", does: "the commands of the documentation that use other programs", tools: []string{"curl", "jq", "openssl", "python3", "systemd-analyze"}},

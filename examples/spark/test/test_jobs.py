@@ -188,10 +188,14 @@ class TestFailures(Jobs):
 
     def frozen(self, path, name, *args, status=0):
         """Freezes an archive, and returns the counts and the rows of each capture."""
-        got, out, err = call(freeze.main, "--tar", path, "-o", self.dir / name, *args)
+        return self.frozen_of("--tar", path, self.dir / name, *args, status=status)
+
+    def frozen_of(self, form, path, table, *args, status=0):
+        """Is frozen for any form of input."""
+        got, out, err = call(freeze.main, form, path, "-o", table, *args)
         self.assertEqual((got, err), (status, ""), out)
         rows = {}
-        for row in self.spark.read.parquet(str(self.dir / name)).toLocalIterator():
+        for row in self.spark.read.parquet(str(table)).toLocalIterator():
             rows.setdefault(row.capture, []).append(row)
         return json.loads(out), rows
 
@@ -204,7 +208,7 @@ class TestFailures(Jobs):
         files += [("d/" + name, content) for name, content in directory.items()]
         files += [(name, content) for name, content in directory.items()]
         files += [("interleaved/" + name, directory[name]) for name in reversed(directory)] + [("request/request.json", directory["request.json"])]
-        files += [("unfinished/response.sse", run), ("unfinished/capture.json.tmp", b""), ("link", tarfile.SYMTYPE), ("linked/response.sse", tarfile.LNKTYPE), ("linked/capture.json", directory["capture.json"]), ("dir", tarfile.DIRTYPE), ("fifo", tarfile.FIFOTYPE)]
+        files += [("unfinished/response.sse", run), ("unfinished/capture.json.tmp", b""), ("link", tarfile.SYMTYPE), ("linked/response.sse", tarfile.LNKTYPE), ("linked/capture.json", directory["capture.json"]), ("dir", tarfile.DIRTYPE), ("fifo", tarfile.FIFOTYPE), ("./fifo2", tarfile.FIFOTYPE), ("./a//\udcff.sse", run), ("./run.sse", run)]
         files += [("empty.sse", b""), ("again/response.sse", run), ("again/response.sse", run), ("again/capture.json", directory["capture.json"])]
         for number, settings in enumerate([{"mode": "w", "format": tarfile.GNU_FORMAT}, {"mode": "w", "format": tarfile.PAX_FORMAT}, {"mode": "w:gz", "format": tarfile.PAX_FORMAT}]):
             with self.subTest(settings):
@@ -215,6 +219,37 @@ class TestFailures(Jobs):
                     sorted(((name, row.run, row.verdict, [f.code for f in row.findings]) for name, several in rows.items() for row in several), key=str),
                     sorted(((row["capture"], row["run"], row["verdict"], [f["code"] for f in row["findings"]]) for row in expected), key=str),
                 )
+
+    def test_files(self):
+        """Files of every kind below a directory have rows, also those that Spark does not list."""
+        run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
+        tree = self.dir / "files"
+        (tree / "_dir").mkdir(parents=True)
+        for name in ("run.sse", "_hidden.sse", ".hidden.sse", "_dir/a b%20.sse", "q'\"\n\t\\.sse", "\udcff.sse", "ü\u202e.sse", "x" * 200, "-"):
+            (tree / name).write_bytes(run)
+        (tree / "empty.sse").write_bytes(b"")
+        (tree / "link.sse").symlink_to("run.sse")
+        (tree / "broken").symlink_to("nothing")
+        (tree / "looped").symlink_to(".")
+        os.mkfifo(tree / "fifo")
+        archive = self.dir / "files.tar"
+        subprocess.run(["tar", "-cf", archive, "-C", tree, *os.listdir(os.fsencode(tree))], check=True)
+        expected = printed("freeze", "--from-tar", archive, "--inline")
+        status, out, err = call(freeze.main, "--tree", tree, "-o", self.dir / "files.table")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(json.loads(out)["captures"], 14)
+        self.check(self.dir / "files.table", expected, [column for column in freeze.columns(["integration"]) if column[0] != "findings"])
+        status, out, err = call(pack.main, "--tree", tree, "-o", self.dir / "never")
+        self.assertEqual(status, 2)
+
+    def test_unreadable(self):
+        """A file that cannot be read is quarantined, and the others are frozen."""
+        paths = [next(self.tree.glob("plain/**/*.sse")), "/proc/self/mem", self.tree / "real/adk/one-turn"]
+        (self.dir / "unreadable").write_text("".join(f"{path}\n" for path in paths))
+        counts, rows = self.frozen_of("--list", self.dir / "unreadable", self.dir / "unreadable.table", status=1)
+        self.assertEqual(counts["verdicts"], {"frozen": 2, "quarantined": 1})
+        finding = rows["proc/self/mem"][0].findings[0]
+        self.assertEqual((finding.code, finding.message), ("io_error", "Input/output error"))
 
     def test_damaged(self):
         """An archive that ends early has a row of its own, and so have the captures that it breaks off."""
@@ -268,8 +303,8 @@ class TestFailures(Jobs):
         (tree / "run" / "response.sse").write_bytes(next(self.tree.glob("plain/**/*.sse")).read_bytes())
         (tree / "run" / "capture.json.tmp").write_bytes(b"")
         status, out, err = call(pack.main, "--tree", tree, "-o", self.dir / "never")
-        self.assertIn("1 capture directory", err)
-        self.assertIn("for example run", err)
+        self.assertIn("cannot hold 1 of the captures", err)
+        self.assertIn("for example 'run'", err)
         self.assertEqual(call(pack.main, "--tree", tree, "-o", self.dir / "kept", "--to-tar")[0], 0)
         counts, rows = self.frozen(self.dir / "kept", "kept.table")
         self.assertEqual([f.code for f in rows["run"][0].findings], ["capture_unfinished"])
