@@ -531,7 +531,7 @@ bench-store: ## measure the event logs and write their tables in docs/benchmarks
 	@runner=$$($(COPILOTKIT)); store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $$runner/runner.mjs $(STORE_FLAGS)
 SERVE := cmd/internal/bench/serve
 .PHONY: bench-serve
-bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for ten minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all
+bench-serve: $(RELEASE) ## measure serve and write its tables in docs/benchmarks.md; needs an idle machine for twenty minutes; SERVE_FLAGS='-rounds 1 -only delay -doc=' measures less, -help lists all
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/serve ./$(SERVE)
 	@nginx=$$(internal/testkit/nginx.sh); store/postgres/server.sh with $(BENCH)/bin/serve -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/serve $(SERVE_FLAGS)
