@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,7 @@ ROOT = EXAMPLE.parent.parent
 sys.path.insert(0, str(EXAMPLE))
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql import SparkSession
 
 import freeze
@@ -350,6 +352,30 @@ class TestQueries(Jobs):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", "none", "-o", self.dir / "never")
         self.assertIn("no frozen run", status)
+
+
+class TestReadme(Jobs):
+    """The commands of README.md print what it says."""
+
+    def test_commands(self):
+        text = (EXAMPLE / "README.md").read_text()
+        commands = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
+        (summary,) = re.findall(r"^```json\n(.*?)^```", text, re.M | re.S)
+        self.assertEqual(len(commands), 2)
+        folder = self.dir / "repository" / "examples" / "spark"
+        folder.mkdir(parents=True)
+        for path in EXAMPLE.glob("*"):
+            (folder / path.name).symlink_to(path)
+        (self.dir / "repository" / "discovery").symlink_to(ROOT / "discovery")
+        programs = [str(pathlib.Path(path).parent) for path in (P20EXPORT, sys.executable)] + [str(pathlib.Path(pyspark.__file__).parent / "bin")]
+        environment = {**os.environ, "PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
+        done = subprocess.run(["bash", "-euc", "".join(commands)], cwd=folder, env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = done.stdout.splitlines()
+        got, want = json.loads(lines[0]), json.loads(summary)
+        self.assertEqual({**got, "seconds": 0}, {**want, "seconds": 0})
+        self.assertTrue(any('"query": "refusals"' in line for line in lines))
+        self.assertIn("verified", lines[-1])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""Measures the jobs on a Spark cluster of this machine, and prints tables in Markdown.
+
+    cluster.sh with python bench.py growth 20000 200000   time and memory for numbers of captures
+    cluster.sh with python bench.py peers                 p20export alone, the job, and a UDF over ag-ui-protocol
+
+The environment has P20EXPORT, and for peers PYTHONPATH with ag-ui-protocol.
+"""
+
+import glob
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = HERE.parent
+ROOT = EXAMPLE.parent.parent
+P20EXPORT = os.environ["P20EXPORT"]
+
+
+def submit(job, *args):
+    """Runs a job. Returns what it prints, its seconds with the start of Spark, and the driver's peak memory in MB."""
+    command = [pathlib.Path(os.environ["PYSPARK_PYTHON"]).parent / "spark-submit", "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=ERROR", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)]
+    begin, peak = time.monotonic(), 0
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, cwd=EXAMPLE, stdout=out, stderr=err)
+        while process.poll() is None:
+            for status in glob.glob(f"/proc/{process.pid}/status"):
+                with open(status) as lines:
+                    peak = max(peak, *map(int, re.findall(r"VmHWM:\s*(\d+)", lines.read()) or [0]))
+            time.sleep(0.5)
+        out.seek(0), err.seek(0)
+        if process.returncode != 0:
+            raise SystemExit(err.read())
+        return out.read().strip().splitlines()[-1], time.monotonic() - begin, peak >> 10
+
+
+def generate(directory, count, size):
+    """Writes captures, and packs them into a table and an archive."""
+    subprocess.run(["go", "run", "./cmd/internal/bench/generate", "-shape", "timestamped", "-count", str(count), "-bytes", size, directory / "tree"], cwd=ROOT, check=True, capture_output=True)
+    submit("pack.py", "--tree", directory / "tree", "-o", directory / "table", "--file-bytes", 32 << 20)
+    subprocess.run(["tar", "-cf", directory / "all.tar", "-C", directory / "tree", "."], check=True)
+
+
+def growth(counts):
+    """Measures numbers of captures. Beyond the first 20,000, the same captures have other paths."""
+    print("| captures | seconds | µs per capture | with the start of Spark | peak memory of the driver |\n|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        generate(directory, 20000, "4k")
+        for count in counts:
+            submit(HERE / "repeat.py", directory / "table", count // 20000, directory / f"table-{count}")
+            printed, whole, memory = submit("freeze.py", "--table", directory / f"table-{count}", "-o", directory / "out")
+            printed = json.loads(printed)
+            assert printed["captures"] == count, printed
+            print(f"| {count:,} | {printed['seconds']:.1f} | {printed['seconds'] / count * 1e6:.0f} | {whole:.0f} s | {memory} MB |", flush=True)
+            subprocess.run(["rm", "-rf", directory / "out", directory / f"table-{count}"], check=True)
+
+
+def peers():
+    """Compares p20export alone, the job on archives and tables, and the UDF."""
+    print("| captures of | done by | seconds | captures per second | of p20export alone |\n|---|---|---|---|---|", flush=True)
+    for size, count in (("4k", 100000), ("64k", 20000)):
+        with tempfile.TemporaryDirectory() as directory:
+            directory = pathlib.Path(directory)
+            generate(directory, count, size)
+            submit("pack.py", "--tree", directory / "tree", "--to-tar", "-o", directory / "shards", "--file-bytes", 32 << 20)
+            begin = time.monotonic()
+            with open(directory / "rows", "wb") as rows:
+                subprocess.run([P20EXPORT, "freeze", "--from-tar", directory / "all.tar", "--inline", "--format", "json", "--jobs", "2"], stdout=rows, check=True)
+            alone = time.monotonic() - begin
+            os.remove(directory / "rows")
+            (directory / "one").mkdir()
+            with tarfile.open(directory / "one" / "one.tar", "w") as one:
+                one.add(next((directory / "tree").glob("**/*.sse")), "one.sse")
+            nothing = json.loads(submit("freeze.py", "--tar", directory / "one", "-o", directory / "nothing")[0])["seconds"]
+            results = [("p20export alone, 2 processes", alone)]
+            for name, args in {"the job, tar archives": ("--tar", directory / "shards"), "the job, a Parquet table": ("--table", directory / "table")}.items():
+                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / args[0].strip("-"))[0])
+                assert printed["captures"] == count, printed
+                results += [(name, printed["seconds"]), (name + ", without the time for one capture", printed["seconds"] - nothing)]
+            printed = json.loads(submit(HERE / "udf.py", directory / "table", directory / "udf")[0])
+            results.append(("the UDF", printed["job"]))
+            for name, seconds in results:
+                print(f"| {size} | {name} | {seconds:.1f} | {count / seconds:,.0f} | {alone / seconds:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    {"growth": growth, "peers": lambda counts: peers()}[sys.argv[1]]([int(count) for count in sys.argv[2:]])
