@@ -25,7 +25,7 @@ P20EXPORT = os.environ["P20EXPORT"]
 
 def submit(job, *args):
     """Runs a job. Returns what it prints, its seconds with the start of Spark, and the driver's peak memory in MB."""
-    command = [pathlib.Path(os.environ["PYSPARK_PYTHON"]).parent / "spark-submit", "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=ERROR", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)]
+    command = [pathlib.Path(os.environ["PYSPARK_PYTHON"]).parent / "spark-submit", "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=ERROR", "--conf", "spark.ui.enabled=false", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)]
     begin, peak = time.monotonic(), 0
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, cwd=EXAMPLE, stdout=out, stderr=err)

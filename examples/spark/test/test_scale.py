@@ -42,7 +42,7 @@ def submit(job, *args, name):
     script = pathlib.Path(sys.executable).parent / "spark-submit"
     begin = time.monotonic()
     done = subprocess.run(
-        [script, "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=WARN", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)],
+        [script, "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=WARN", "--conf", "spark.ui.enabled=false", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)],
         cwd=EXAMPLE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
     if done.returncode != 0:
@@ -143,11 +143,12 @@ class TestScale(unittest.TestCase):
 
     def freeze(self, name, *args):
         """Freezes captures on the cluster, and compares the table with the rows of p20export."""
-        counts = json.loads(submit("freeze.py", *args, "-o", self.dir / name, name=name))
+        table = self.dir / "tables" / name
+        counts = json.loads(submit("freeze.py", *args, "-o", table, name=name))
         self.assertEqual((counts["captures"], counts["rows"]), (COUNT, len(self.expected)))
         self.assertGreaterEqual(counts["verdicts"]["refused"], COUNT // 125)
-        self.assertTrue((self.dir / name / "_SUCCESS").exists())
-        self.check(f"{self.dir / name}/**/*.parquet")
+        self.assertTrue((table / "_SUCCESS").exists())
+        self.check(f"{table}/**/*.parquet")
 
     def test_1_tree(self):
         self.freeze("tree", "--tree", self.tree)
