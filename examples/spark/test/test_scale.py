@@ -165,7 +165,7 @@ class TestScale(unittest.TestCase):
         with tarfile.open(self.dir / "some.tar", "w", format=tarfile.GNU_FORMAT) as some:
             for path in sorted(self.tree.glob("*/*.sse"))[:2000]:
                 some.add(path, str(path.relative_to(self.tree)))
-        urllib.request.urlopen(urllib.request.Request(f"{url}/{bucket}/shards/some.tar", (self.dir / "some.tar").read_bytes(), method="PUT"))
+        urllib.request.urlopen(urllib.request.Request(f"{url}/{bucket}/shards/some.tar", (self.dir / "some.tar").read_bytes(), {"Content-Type": "application/x-tar"}, method="PUT"))
         submit("freeze.py", "--tar", f"s3a://{bucket}/shards", "-o", f"s3a://{bucket}/evidence", name="tar in S3")
         with tarfile.open(self.dir / "some.tar") as some:
             some.extractall(self.dir / "some", filter="data")
