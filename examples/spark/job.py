@@ -29,7 +29,15 @@ FINDINGS = pa.list_(pa.struct([
 
 def labels(names):
     """Returns the type of the labels of a capture, of which only those with these names are kept."""
-    return pa.struct([(name, pa.string()) for name in names])
+    return pa.struct([(name, pa.string()) for name in dict.fromkeys(names)])
+
+
+def positive(text):
+    """Returns a positive number, which a flag has as its value."""
+    number = int(text)
+    if number <= 0:
+        raise ValueError
+    return number
 
 
 def parser(does, example, forms=("tree", "list", "tar", "table")):
@@ -46,7 +54,7 @@ def parser(does, example, forms=("tree", "list", "tar", "table")):
             form.add_argument("--" + name, **settings)
     parser.set_defaults(**dict.fromkeys(("tree", "list", "tar", "table")))
     parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write the result to PATH, which must not exist")
-    parser.add_argument("--task-bytes", metavar="N", type=int, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
+    parser.add_argument("--task-bytes", metavar="N", type=positive, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
     return parser
 
 
@@ -94,7 +102,14 @@ def read(spark, args):
     if args.tar:
         return spark.read.format("binaryFile").load(args.tar).select("path", "content")
     table = spark.read.parquet(*args.table)
-    return table.select(*(F.col(name) if name in table.columns else F.lit(None).cast("binary").alias(name) for name in captures.TABLE))
+    absent = set(captures.TABLE) - set(table.columns)
+    if absent & {"path", "response"}:
+        fail(f"{args.table[0]} has not the columns path and response, but {', '.join(table.columns)}")
+    types = dict.fromkeys(captures.TABLE, "binary") | {"path": "string"}
+    for name in captures.TABLE:
+        if name not in absent and table.schema[name].dataType.typeName() not in ("binary", "string"):
+            fail(f"the column {name} of {args.table[0]} has the type {table.schema[name].dataType.simpleString()}, and can only be {types[name]}")
+    return table.select(*((F.lit(None) if name in absent else F.col(name)).cast(type).alias(name) for name, type in types.items()))
 
 
 class Files:
@@ -105,11 +120,14 @@ class Files:
 
     def __init__(self, args):
         if args.tree:
-            found = walk(args.tree, "")
+            found = walk(os.path.join(args.tree, ""), "")
         else:
             paths = [os.fsdecode(line) for line in listed(args.list) if line]
             found = itertools.chain.from_iterable(walk(path, list_name(path)) for path in paths)
-        self.files = sorted(found, key=lambda file: (captures.key_of(file[0].name), file[0].name))
+        self.files = sorted(set(found), key=lambda file: (captures.key_of(file[0].name), file[0].name))
+        for (one, _), (other, _) in itertools.pairwise(self.files):
+            if one.name == other.name:
+                fail(f"{one.path} and {other.path} have the same name in the table")
         self.bytes = sum(size for _, size in self.files)
         self.captures = len({captures.key_of(file.name) for file, _ in self.files})
 
@@ -135,8 +153,10 @@ def walk(top, name):
     """Yields the files at or below a path, with their sizes."""
     try:
         entries = sorted(os.scandir(top), key=lambda entry: entry.name)
-    except NotADirectoryError:
-        yield captures.File(top, name), os.lstat(top).st_size
+    except NotADirectoryError as error:
+        if not name:
+            fail(f"{error.filename}: {error.strerror}")
+        yield captures.File(os.path.abspath(top), name), os.lstat(top).st_size
         return
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
@@ -186,17 +206,16 @@ def freeze_or_lint(spark, args, command, columns):
         if name in made_rows.columns:
             made_rows = made_rows.withColumn(name, F.col(name).cast("timestamp"))
     made_rows.write.partitionBy("verdict").parquet(args.output)
-    return finish(spark, args, count, sent.value, made.value, began)
+    return finish(spark.read.schema(made_rows.schema).parquet(args.output), count, sent.value, made.value, began)
 
 
-def finish(spark, args, count, sent, made, began):
+def finish(table, count, sent, made, began):
     """Compares what was written with what was read, prints the counts, and returns the status."""
-    table = spark.read.parquet(args.output)
     if "run" in table.columns:
         is_first = F.col("run").isNull() | (F.col("run") == 1)
     else:
         is_first = F.lit(True)
-    is_capture = is_first & (F.col("capture") != F.col("source"))
+    is_capture = is_first & ~((F.col("capture") == F.col("source")) & F.col("verdict").isin("error", "quarantined"))
     verdicts = {row.verdict: (row.rows, row.captures) for row in table.groupBy("verdict").agg(F.count("*").alias("rows"), F.count_if(is_capture).alias("captures")).collect()}
     written = sum(rows for rows, _ in verdicts.values())
     out = sum(captures for _, captures in verdicts.values())

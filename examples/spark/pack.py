@@ -122,7 +122,7 @@ def unfit(files):
 def main(argv=None):
     parser = job.parser(__doc__, EXAMPLE, forms=["tree", "list"])
     parser.add_argument("--to-tar", action="store_true", help="write tar archives")
-    parser.add_argument("--file-bytes", metavar="N", type=int, default=256 << 20, help="put about N bytes of captures into a file (default: %(default)s)")
+    parser.add_argument("--file-bytes", metavar="N", type=job.positive, default=256 << 20, help="put about N bytes of captures into a file (default: %(default)s)")
     args = parser.parse_args(argv)
     spark = job.session("p20export pack")
     job.check_output(spark, args.output)

@@ -267,6 +267,18 @@ class TestFailures(Jobs):
                 self.assertEqual((row.verdict, row.findings[0].code), ("error", "archive_malformed"))
                 self.assertLess(len(rows), whole)
 
+    def test_lists(self):
+        """Files that a list names twice are read once, and a list without files has no rows."""
+        tree = self.dir / "twice"
+        tree.mkdir()
+        (tree / "twice").write_bytes(next(self.tree.glob("plain/**/*.sse")).read_bytes())
+        self.assertEqual(self.job(freeze.main, "--tree", tree, "-o", self.dir / "twice.table")["captures"], 1)
+        for number, (lines, count) in enumerate([(f"{tree}\n\n{tree}/twice\n{tree}/./twice\n", 1), ("", 0)]):
+            (self.dir / "lines").write_text(lines)
+            self.assertEqual(self.job(freeze.main, "--list", self.dir / "lines", "-o", self.dir / f"lines{number}", "--label", "a", "--label", "a")["captures"], count)
+        for args in (("--tree", tree / "twice"), ("--tree", tree, "--task-bytes", "0")):
+            self.assertEqual(call(freeze.main, *args, "-o", self.dir / "never")[0], 2)
+
     def test_quarantined(self):
         """A capture with which every process ends is quarantined, and the others are frozen."""
         self.assertGreater(COUNT, 100)
