@@ -91,13 +91,13 @@ def members(archive):
     while at + BLOCK <= len(view) and view[at] != 0:
         head = bytes(view[at : at + BLOCK])
         kind, size = head[156:157], head[124:135]
-        if kind not in (b"0", b"5") or head[257:262] != b"ustar" or head[345] != 0 or not size.isdigit():
+        if kind not in (b"0", b"5") or head[257:262] != b"ustar" or head[345] != 0 or size.strip(b"01234567"):
             return members_of_tarfile(view)
         end = at + BLOCK + (blocks(int(size, 8)) if kind == b"0" else 0)
         if end > len(view):
             break
         if kind == b"0":
-            found.append((True, head[:100].rstrip(b"\0").decode("utf-8", "surrogateescape"), view[at:end]))
+            found.append((True, head[:100].partition(b"\0")[0].decode("utf-8", "surrogateescape"), view[at:end]))
         at = end
     return found, view[at:]
 
@@ -108,6 +108,8 @@ def members_of_tarfile(view):
     try:
         with tarfile.open(fileobj=pa.BufferReader(view), mode="r:", encoding="utf-8") as archive:
             for info in archive:
+                if archive.pax_headers.keys() - {"comment"}:
+                    break  # global names and sizes, which p20export does not apply
                 end = info.offset_data + (blocks(info.size) if info.isreg() else 0)
                 if end > len(view):
                     break
@@ -138,6 +140,9 @@ def unpacked(content):
 
 
 # Captures
+
+# END follows the captures of an archive that is whole.
+END = Capture(None, [bytes(2 * BLOCK)])
 
 
 def of_archive(content):
@@ -180,6 +185,7 @@ def of_files(batches):
             yield Capture(clean(name), [], error.strerror)
         else:
             yield Capture(clean(name), chunks)
+    yield END
 
 
 def grouped_files(batches):
@@ -206,16 +212,28 @@ def archived(file):
 def of_table(batches):
     """Yields the captures of batches with the columns of TABLE.
 
-    A capture with a response alone is a file, any other is a directory.
+    A capture with a response alone is a file, any other is a directory. Parts of captures with
+    the same path would become one capture in an archive, so only the first is sent.
     """
+    paths = set()
     for batch in batches:
         for path, response, request, arrivals, manifest in zip(*(batch[name] for name in TABLE)):
             path = path.as_py() or ""
+            name = clean(path)
             parts = [("response." + framing(manifest), response), ("request.json", request), ("arrivals.tsv", arrivals), ("capture.json", manifest)]
-            parts = [(posixpath.join(path, name), content.as_buffer()) for name, content in parts if content.is_valid]
-            if not (request.is_valid or arrivals.is_valid or manifest.is_valid):
-                parts = [(path, response.as_buffer() if response.is_valid else b"")]
-            yield Capture(clean(path), [chunk for name, content in parts for chunk in member(name, content)])
+            parts = [(posixpath.join(name, part), content.as_buffer()) for part, content in parts if content.is_valid]
+            is_file = not (request.is_valid or arrivals.is_valid or manifest.is_valid)
+            if is_file:
+                parts = [(name, response.as_buffer() if response.is_valid else b"")]
+            key = key_of(name) if is_file else name
+            if not is_safe(path) or "\0" in path or is_file and key != name and posixpath.basename(name) != "request.json":
+                yield Capture(name, [], "the path of the row cannot be that of a capture")
+            elif key in paths:
+                yield Capture(name, [], "another row has the path of this one")
+            else:
+                yield Capture(capture_name(name, [part for part, _ in parts]), [chunk for part in parts for chunk in member(*part)])
+            paths.add(key)
+    yield END
 
 
 def framing(manifest):
@@ -271,7 +289,8 @@ def answers(command, schema, captures, waiting):
     """Sends captures to one process, and yields its rows as tables with the schema.
 
     waiting gets the captures that were sent and have no rows yet, by their names. If it is not
-    empty at the end, the archive is damaged.
+    empty at the end, the archive is damaged. What follows the captures of an archive has the
+    name None, and waits until the process ends.
     """
     lock, failed = threading.Lock(), []
     with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said) as process:
@@ -284,7 +303,6 @@ def answers(command, schema, captures, waiting):
                             for capture in some:
                                 waiting.setdefault(capture.name, []).append(capture)
                         process.stdin.write(b"".join(chunk for capture in some for chunk in capture.chunks))
-                    process.stdin.write(bytes(2 * BLOCK))
             except BrokenPipeError:
                 pass  # the process has ended, and its status says why
             except BaseException as error:
@@ -308,9 +326,9 @@ def answers(command, schema, captures, waiting):
         sender.join()
         if failed:
             raise failed[0]
-        waiting.pop(None, None)
-        if process.returncode not in ((3,) if damaged else (0, 1)) or waiting and not damaged:
+        if process.returncode not in ((3,) if damaged else (0, 1)) or waiting.keys() - {None} and not damaged:
             raise Unanswered(reason(process.returncode, said))
+        waiting.pop(None, None)
 
 
 def grouped(captures, size=1 << 20):
@@ -372,7 +390,7 @@ def answered(rows, waiting):
     heads = rows.select(["capture", "verdict"]).take(firsts(rows))
     for head in zip(heads["capture"].to_pylist(), heads["verdict"].to_pylist()):
         name = head[0]
-        if name not in waiting:
+        if name not in waiting or head == ("-", "error"):
             others.append(head)
             continue
         waiting[name].pop(0)
@@ -425,16 +443,19 @@ class Rows:
                     yield from self.batches(source, rows)
                 for capture in itertools.chain.from_iterable(waiting.values()):
                     yield from self.quarantined(source, capture, "the archive is damaged, and has not all files of this capture")
-            except Unanswered:
+            except Unanswered as error:
                 if not is_last:
                     raise
                 for capture in itertools.chain.from_iterable(waiting.values()):
-                    alone = Counted([capture])
+                    if capture.name is None and captures.others:
+                        yield from self.quarantined(source, capture, str(error))  # some of its captures have rows
+                        continue
+                    alone = Counted([capture] if capture.name is None else [capture, END])
                     try:
                         for rows in answers(command, self.answer, alone, {}):
                             yield from self.batches(source, rows)
-                    except Unanswered as error:
-                        yield from self.quarantined(source, capture, str(error))
+                    except Unanswered as again:
+                        yield from self.quarantined(source, capture, str(again))
                     captures.others += alone.others
         for capture in captures.failed:
             yield from self.quarantined(source, capture, capture.failure)
@@ -452,7 +473,7 @@ class Rows:
     def quarantined(self, source, capture, reason):
         """Returns the row of a capture that the program did not answer for."""
         self.made.add(1)
-        row = {"source": source, "capture": capture.name or source, "verdict": "quarantined", "findings": [{"code": "process_ended" if capture.failure is None else "io_error", "severity": "error", "message": reason}]}
+        row = {"source": source, "capture": source if capture.name is None else capture.name, "verdict": "quarantined", "findings": [{"code": "process_ended" if capture.failure is None else "io_error", "severity": "error", "message": reason}]}
         return pa.Table.from_pylist([row], schema=self.schema).to_batches()
 
 

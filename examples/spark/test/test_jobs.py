@@ -267,6 +267,51 @@ class TestFailures(Jobs):
                 self.assertEqual((row.verdict, row.findings[0].code), ("error", "archive_malformed"))
                 self.assertLess(len(rows), whole)
 
+    def test_archives(self):
+        """Archives that are odd, or that end anywhere, have the rows of p20export."""
+        run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
+        long = run.ljust(-(-len(run) // 512) * 512 + 500, b":") + b"\n\n"
+        two = self.archive("two.tar", [("a.sse", run), ("b.sse", long)], mode="w", format=tarfile.USTAR_FORMAT).read_bytes()
+        second = 512 - (-len(run) // 512) * 512
+        end = second + 512 - (-len(long) // 512) * 512
+        head, number = bytearray(two), bytearray(two)
+        head[:100] = b"a\0b".ljust(100, b"\0")
+        number[124:135] = b"00000000009"
+        head[148:156] = b"%06o\0 " % (sum(head[:148]) + sum(head[156:512]) + 8 * ord(" "))
+        pax = self.archive("pax.tar", [("a.sse", run), ("b.sse", run)], mode="w", format=tarfile.PAX_FORMAT, pax_headers={"path": "c"}).read_bytes()
+        (self.dir / "odd").mkdir()
+        for name, content in {"zeros": bytes(1024), "unended": two[:end], "content": two[: second + 512 + len(long) - 300], "header": two[: second + 400], "number": bytes(number), "nul": bytes(head), "pax": pax}.items():
+            (self.dir / "odd" / name).write_bytes(content)
+        _, rows = self.frozen(self.dir / "odd", "odd.table", status=1)
+        got = [(os.path.basename(row.source), "-" if row.capture == row.source else row.capture, row.capture_digest, [f.code for f in row.findings]) for several in rows.values() for row in several]
+        expected = [(path.name, "-" if row["capture"] == str(path) else row["capture"], row.get("capture_digest"), [f["code"] for f in row["findings"]]) for path in (self.dir / "odd").iterdir() for row in printed("freeze", "--from-tar", path, "--inline")]
+        self.assertEqual(sorted(got, key=str), sorted(expected, key=str))
+
+    def test_killed_archive(self):
+        """An archive that Python cannot read, and with which every process ends, has a row."""
+        path = self.dir / "killed.gz"
+        path.write_bytes(gzip.compress(self.tar.read_bytes())[:100000])
+        program = self.program("killer", '[ "$(head -c 1000 | tr -d "\\0" | wc -c)" -eq 0 ] || kill -9 $$')
+        counts, rows = self.frozen(path, "killed.table", "--program", program, status=1)
+        self.assertEqual(counts["verdicts"], {"quarantined": 1})
+
+    def test_paths(self):
+        """Each row of a table of captures has one row, whatever its path is."""
+        run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
+        files = {name: (CAPTURES / "adk" / "one-turn" / name).read_bytes() for name in ("response.sse", "request.json", "arrivals.tsv", "capture.json")}
+        paths = [None, "", "a/", "/b", "../c", "d/../e", "f//g", "h\0i", "j/response.sse", "k/request.json", "paths", "dup", "dup"]
+        table = [(path, run, None, None, None) for path in paths]
+        table += [(path and path + "2", *files.values()) for path in paths] + [("request", None, files["request.json"], None, None)]
+        self.spark.createDataFrame(table, "path string, response binary, request binary, arrivals binary, manifest binary").coalesce(1).write.parquet(str(self.dir / "paths"))
+        counts, rows = self.frozen_of("--table", self.dir / "paths", self.dir / "paths.table", status=1)
+        self.assertEqual(counts["captures"], len(table))
+        self.assertEqual(sum(map(len, rows.values())), len(table))
+        frozen = {name for name, several in rows.items() if several[0].verdict == "frozen"}
+        self.assertEqual(frozen, {"a", "f/g", "k/request.json", "paths", "dup", "a/2", "f/g2", "j/response.sse2", "k/request.json2", "paths2", "dup2"})
+        for name, columns in {"number": "1 path, '' response", "unnamed": "'' response", "struct": "'a' path, struct(1) response"}.items():
+            self.spark.sql("SELECT " + columns).write.parquet(str(self.dir / name))
+            self.assertEqual(call(freeze.main, "--table", self.dir / name, "-o", self.dir / "never")[0], 2)
+
     def test_lists(self):
         """Files that a list names twice are read once, and a list without files has no rows."""
         tree = self.dir / "twice"
