@@ -99,7 +99,11 @@ def main(argv=None):
         parser.error("give queries, or --capture with --output")
     engine = {"spark": Spark, "duckdb": DuckDB}[args.engine](args.table)
     if args.capture:
-        if not take(engine, args.capture, args.output):
+        try:
+            count = take(engine, args.capture, args.output)
+        except OSError as error:
+            sys.exit(f"{error.filename}: {error.strerror}")
+        if not count:
             sys.exit(f"{args.table} has no frozen run of the capture {args.capture}")
         return 0
     for query in args.queries:

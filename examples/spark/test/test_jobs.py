@@ -409,6 +409,8 @@ class TestQueries(Jobs):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", "none", "-o", self.dir / "never")
         self.assertIn("no frozen run", status)
+        status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", captures[-1], "-o", self.dir / "sample-duckdb")
+        self.assertIn("File exists", status)
 
 
 class TestReadme(Jobs):
