@@ -13,7 +13,7 @@ import time
 
 import pyarrow as pa
 from pyspark import SparkFiles
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -54,14 +54,14 @@ def parser(does, example, forms=("tree", "list", "tar", "table")):
             form.add_argument("--" + name, **settings)
     parser.set_defaults(**dict.fromkeys(("tree", "list", "tar", "table")))
     parser.add_argument("-o", "--output", metavar="PATH", required=True, help="write the result to PATH, which must not exist")
-    parser.add_argument("--task-bytes", metavar="N", type=positive, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s)")
     return parser
 
 
 def command_parser(does, example, command):
     """Returns a parser with the flags of a job that runs a command of p20export."""
     p = parser(does, example)
-    p.add_argument("--program", metavar="FILE", default="p20export", help="the program, which executors get; without a slash, one of spark-submit's --files, or else of $PATH (default: %(default)s)")
+    p.add_argument("--task-bytes", metavar="N", type=positive, default=64 << 20, help="give each task about N bytes of captures (default: %(default)s, which is 64 MiB)")
+    p.add_argument("--program", metavar="FILE", default="p20export", help="the program for the executors: a path, or the name of one of spark-submit's --files or of a program on $PATH (default: %(default)s)")
     p.add_argument("--label", metavar="NAME", action="append", help="keep this label of captures (repeatable; default: integration and version)")
     p.add_argument("arguments", metavar="-- FLAG", nargs="*", help=f"flags of p20export {command}")
     return p
@@ -69,7 +69,13 @@ def command_parser(does, example, command):
 
 def session(name):
     """Returns the session. What spark-submit sets wins."""
-    return SparkSession.builder.appName(name).getOrCreate()
+    builder = SparkSession.builder.appName(name)
+    if not sys.stderr.isatty():
+        builder = builder.config("spark.ui.showConsoleProgress", False)
+    spark = builder.getOrCreate()
+    if spark.sparkContext.getConf().get("spark.log.level") is None:
+        spark.sparkContext.setLogLevel("WARN")
+    return spark
 
 
 def fail(message):
@@ -82,7 +88,7 @@ def reading(action):
     """Returns what an action returns, and ends the program if it names something that is not there."""
     try:
         return action()
-    except AnalysisException as error:
+    except PySparkException as error:
         fail(str(error).splitlines()[0])
 
 
@@ -93,12 +99,21 @@ def check_output(spark, path):
         fail(f"{path} exists; name another --output, or remove it")
 
 
+def check_input(spark, paths):
+    """Ends the program if there is nothing that a path or a pattern names."""
+    for name in paths:
+        path = spark._jvm.org.apache.hadoop.fs.Path(name)
+        if not path.getFileSystem(spark._jsc.hadoopConfiguration()).globStatus(path):
+            fail(f"{name}: No such file or directory")
+
+
 def read(spark, args):
     """Returns archives, with the columns path and content, or a table with those of captures.TABLE."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.files.maxPartitionBytes", args.task_bytes)
     spark.conf.set("spark.sql.files.openCostInBytes", 0)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 16 << 20)
+    check_input(spark, args.tar or args.table)
     if args.tar:
         return spark.read.format("binaryFile").load(args.tar).select("path", "content")
     table = spark.read.parquet(*args.table)
@@ -128,6 +143,8 @@ class Files:
         for (one, _), (other, _) in itertools.pairwise(self.files):
             if one.name == other.name:
                 fail(f"{one.path} and {other.path} have the same name in the table")
+        if not self.files:
+            fail(f"{args.tree or args.list} has no files")
         self.bytes = sum(size for _, size in self.files)
         self.captures = len({captures.key_of(file.name) for file, _ in self.files})
 
@@ -159,7 +176,7 @@ def walk(top, name):
         yield captures.File(os.path.abspath(top), name), os.lstat(top).st_size
         return
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename.rstrip('/')}: {error.strerror}")
     for entry in entries:
         path = posixpath.join(name, entry.name)
         if entry.is_dir(follow_symlinks=False):
@@ -239,8 +256,13 @@ def ship(spark, program, arguments):
         if program is None:
             fail(f"{name} is neither one of spark-submit's --files nor on the path; name it with --program FILE")
     if name != program:
+        if not os.path.isfile(program):
+            fail(f"{program}: No such file")
         spark.sparkContext.addFile(program)
-    tried = subprocess.run([SparkFiles.get(name), *arguments], input=bytes(2 * captures.BLOCK), capture_output=True)
+    try:
+        tried = subprocess.run([SparkFiles.get(name), *arguments], input=bytes(2 * captures.BLOCK), capture_output=True)
+    except OSError as error:
+        fail(f"{program} cannot be run on this machine: {error.strerror}")
     if tried.returncode != 0:
         fail(tried.stderr.decode("utf-8", "replace").strip() or f"{program} ended with status {tried.returncode}")
     return name

@@ -1,13 +1,14 @@
 """Packs captures that are small files into large files.
 
 The result is a Parquet table with the columns path, response, request, arrivals and manifest, or
-with --to-tar a directory of tar archives, which p20export reads too. The directory must be one
-that all executors share, such as a network file system.
+with --to-tar a directory of tar archives, which p20export reads too. All machines must see the
+directory at the same path; it cannot be in an object store.
 """
 
 import itertools
 import os
 import posixpath
+import re
 import shutil
 import stat
 import sys
@@ -122,13 +123,13 @@ def unfit(files):
 def main(argv=None):
     parser = job.parser(__doc__, EXAMPLE, forms=["tree", "list"])
     parser.add_argument("--to-tar", action="store_true", help="write tar archives")
-    parser.add_argument("--file-bytes", metavar="N", type=job.positive, default=256 << 20, help="put about N bytes of captures into a file (default: %(default)s)")
+    parser.add_argument("--file-bytes", metavar="N", type=job.positive, default=256 << 20, help="put about N bytes of captures into a file (default: %(default)s, which is 256 MiB)")
     args = parser.parse_args(argv)
+    if args.to_tar and re.match("[a-z0-9]+:", args.output):
+        job.fail(f"{args.output} is a URL; --to-tar writes to a directory that all machines see")
     spark = job.session("p20export pack")
     job.check_output(spark, args.output)
     files = job.Files(args)
-    if not files.captures:
-        job.fail("there are no files")
     if not args.to_tar and (names := unfit(files.files)):
         job.fail(f"a table cannot hold {len(names)} of the captures, which are unfinished, or have several responses, links or a name that is not UTF-8, for example {names[0]!r}; finish them with p20export recover, or pack with --to-tar")
     for file in (captures.__file__, job.__file__, __file__):

@@ -1,6 +1,7 @@
-"""Asks a table of frozen runs in SQL, with Spark or with DuckDB, and takes single runs from it.
+"""Runs SQL queries on a table of freeze.py, with Spark or with DuckDB, and takes runs out of it.
 
-A query is a file of the folder queries, named without .sql, or another file. It reads these views:
+A query is a file of the folder queries, named without .sql, or any file with .sql. It reads these
+views:
 
   runs      the table
   findings  source, capture and run of each finding, with its columns
@@ -36,6 +37,13 @@ VIEWS = {
 class Spark:
     """Runs queries with Spark."""
 
+    @staticmethod
+    def errors():
+        """Returns the class of Spark's errors."""
+        from pyspark.errors import PySparkException
+
+        return PySparkException
+
     def __init__(self, table):
         import job
 
@@ -53,9 +61,18 @@ class Spark:
 class DuckDB:
     """Runs queries with DuckDB, without a server."""
 
+    @staticmethod
+    def errors():
+        """Returns the class of DuckDB's errors."""
+        import duckdb
+
+        return duckdb.Error
+
     def __init__(self, table):
         import duckdb
 
+        if not os.path.exists(os.path.join(table, "_SUCCESS")):
+            fail(f"{table} is not a table of freeze.py: it has no _SUCCESS")
         self.connection = duckdb.connect()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.from_parquet(os.path.join(table, "**", "*.parquet"), hive_partitioning=True).create_view("runs")
@@ -72,19 +89,48 @@ class DuckDB:
             yield dict(zip(names, row))
 
 
-def take(engine, capture, directory):
+def take(engine, capture, source, directory):
     """Writes the files of the frozen runs of a capture, as p20export freeze writes them."""
-    count = 0
-    for row in engine.run("SELECT artifact, envelope, record, signature FROM runs WHERE verdict = 'frozen' AND capture = :capture", capture=capture):
-        subjects = json.loads(row["record"])["subject"]
-        name = os.path.basename(subjects[0]["name"]).removesuffix(".artifact.json")
-        os.makedirs(directory, exist_ok=True)
-        for suffix, text in (("artifact.json", row["artifact"]), ("envelope.ndjson", row["envelope"]), ("record.dsse.json", row["signature"]), ("record.json", row["record"])):
-            if text is not None:
-                with open(os.path.join(directory, f"{name}.{suffix}"), "x", encoding="utf-8", newline="") as file:
-                    file.write(text)
-        count += 1
-    return count
+    rows = list(engine.run("SELECT source, artifact, envelope, record, signature FROM runs WHERE verdict = 'frozen' AND capture = :capture", capture=capture))
+    if source is not None:
+        rows = [row for row in rows if row["source"] == source]
+    sources = sorted({row["source"] for row in rows})
+    if not rows:
+        fail(f"there is no frozen run of the capture {capture}")
+    if len(sources) > 1:
+        fail(f"{capture} is in {len(sources)} sources; name one with --source: {', '.join(sources)}")
+    files = {}
+    for row in rows:
+        name = os.path.basename(json.loads(row["record"])["subject"][0]["name"]).removesuffix(".artifact.json")
+        texts = {"artifact.json": row["artifact"], "envelope.ndjson": row["envelope"], "record.dsse.json": row["signature"], "record.json": row["record"]}
+        files.update({os.path.join(directory, f"{name}.{suffix}"): text for suffix, text in texts.items() if text is not None})
+    for path in files:
+        if os.path.lexists(path):
+            fail(f"{path} exists; name another --output, or remove it")
+    os.makedirs(directory, exist_ok=True)
+    for path, text in files.items():
+        with open(path, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+
+def fail(message):
+    """Ends the program, because what it was asked for cannot be done."""
+    print(message, file=sys.stderr)
+    sys.exit(2)
+
+
+def text_of(query):
+    """Returns the SQL of a query."""
+    path = query if query.endswith(".sql") else os.path.join(QUERIES, query + ".sql")
+    if path != query and not os.path.exists(path):
+        fail(f"there is no query {query}; there are {', '.join(names())}, and files that end with .sql")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def names():
+    """Returns the names of the queries."""
+    return sorted(os.path.basename(path)[:-4] for path in glob.glob(os.path.join(QUERIES, "*.sql")))
 
 
 def main(argv=None):
@@ -93,25 +139,25 @@ def main(argv=None):
     parser.add_argument("--engine", choices=["spark", "duckdb"], default="spark", help="what runs the queries (default: %(default)s)")
     parser.add_argument("--capture", metavar="NAME", help="write the files of the frozen runs of the capture NAME")
     parser.add_argument("-o", "--output", metavar="DIR", help="the directory for the files")
-    parser.add_argument("queries", metavar="QUERY", nargs="*", help="the queries: " + ", ".join(sorted(os.path.basename(path)[:-4] for path in glob.glob(os.path.join(QUERIES, "*.sql")))) + ", or files; each result row is a line of JSON")
+    parser.add_argument("--source", metavar="NAME", help="the source of the capture, if several have it")
+    parser.add_argument("queries", metavar="QUERY", nargs="*", help=f"the queries: {', '.join(names())}, or files; each row of a result is a line of JSON")
     args = parser.parse_args(argv)
     if bool(args.capture) != bool(args.output) or bool(args.capture) == bool(args.queries):
         parser.error("give queries, or --capture with --output")
-    engine = {"spark": Spark, "duckdb": DuckDB}[args.engine](args.table)
-    if args.capture:
-        try:
-            count = take(engine, args.capture, args.output)
-        except OSError as error:
-            sys.exit(f"{error.filename}: {error.strerror}")
-        if not count:
-            sys.exit(f"{args.table} has no frozen run of the capture {args.capture}")
-        return 0
-    for query in args.queries:
-        path = query if query.endswith(".sql") else os.path.join(QUERIES, query + ".sql")
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for row in engine.run(text):
-            print(json.dumps({"query": os.path.basename(path)[:-4], **row}, default=str))
+    engine = {"spark": Spark, "duckdb": DuckDB}[args.engine]
+    errors = engine.errors()
+    try:
+        queries = {query: text_of(query) for query in args.queries}
+        engine = engine(args.table)
+        if args.capture:
+            take(engine, args.capture, args.source, args.output)
+        for query, text in queries.items():
+            for row in engine.run(text):
+                print(json.dumps({"query": os.path.basename(query).removesuffix(".sql"), **row}, default=str))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+    except errors as error:
+        fail(f"{args.table} is not a table of freeze.py, or the query is wrong: {str(error).splitlines()[0]}")
     return 0
 
 

@@ -1,4 +1,4 @@
--- Runs, bytes and ends of each day.
+-- The frozen runs of each day, their bytes and ends.
 SELECT
   CAST(started_at AS DATE) AS day,
   count(*) AS runs,

@@ -1,10 +1,11 @@
--- Why runs were not frozen: each reason, and how many runs of which integrations have it.
+-- Why runs were refused: each reason, how many runs and integrations have it, and a message.
 SELECT
   f.code,
-  count(DISTINCT f.capture) AS captures,
-  count(*) AS findings,
+  count(DISTINCT concat_ws(' ', r.source, r.capture, CAST(r.run AS VARCHAR(20)))) AS runs,
+  count(DISTINCT concat_ws(' ', r.labels.integration, r.labels.version)) AS versions,
   min(f.message) AS example
 FROM findings AS f
-WHERE f.severity = 'error'
+JOIN runs AS r ON r.source = f.source AND r.capture = f.capture AND coalesce(r.run, 0) = coalesce(f.run, 0)
+WHERE r.verdict = 'refused' AND f.severity = 'error'
 GROUP BY f.code
-ORDER BY findings DESC, f.code
+ORDER BY runs DESC, f.code

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -352,8 +353,22 @@ class TestFailures(Jobs):
             status, out, err = call(main, "--tree", self.tree, "-o", self.dir / "taken")
             self.assertIn("exists", err)
         self.assertEqual([path.name for path in (self.dir / "taken").iterdir()], ["file"])
-        status, out, err = call(freeze.main, "--tree", self.dir / "missing", "-o", self.dir / "never")
-        self.assertIn("missing", err)
+        (self.dir / "nothing").mkdir()
+        for main, args, message in (
+            (freeze.main, ("--tree", self.dir / "missing"), "missing: No such file or directory"),
+            (freeze.main, ("--list", self.dir / "missing"), "missing: No such file or directory"),
+            (freeze.main, ("--tar", self.dir / "missing"), "missing: No such file or directory"),
+            (freeze.main, ("--table", self.dir / "missing"), "missing: No such file or directory"),
+            (freeze.main, ("--table", self.tar), "all.tar"),
+            (freeze.main, ("--tree", self.dir / "nothing"), "nothing has no files"),
+            (pack.main, ("--tree", self.dir / "nothing"), "nothing has no files"),
+            (pack.main, ("--tree", self.tree, "--to-tar", "-o", f"file://{self.dir}/never"), "is a URL"),
+            (freeze.main, ("--tar", self.tar, "--program", self.dir / "missing"), "missing: No such file"),
+            (freeze.main, ("--tar", self.tar, "--program", self.tar), "cannot be run on this machine"),
+        ):
+            with self.subTest(args):
+                status, out, err = call(main, "-o", self.dir / "never", *args)
+                self.assertEqual((status, message in err, (self.dir / "never").exists()), (2, True, False), err)
 
     def test_unfinished(self):
         """A table of captures has no unfinished ones, which archives keep."""
@@ -408,9 +423,23 @@ class TestQueries(Jobs):
             done = subprocess.run([P20EXPORT, "verify", sample, "--capture", self.tree / "real", "--trust", public, "--require-signature"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", "none", "-o", self.dir / "never")
-        self.assertIn("no frozen run", status)
+        self.assertEqual((status, "no frozen run" in err), (2, True))
         status, out, err = call(query.main, "--table", table, "--engine", "duckdb", "--capture", captures[-1], "-o", self.dir / "sample-duckdb")
-        self.assertIn("File exists", status)
+        self.assertEqual((status, "exists" in err), (2, True))
+        other = self.dir / "other.tar"
+        shutil.copy(self.tar, other)
+        both = self.dir / "both"
+        self.job(freeze.main, "--tar", self.tar, other, "-o", both)
+        status, out, err = call(query.main, "--table", both, "--engine", "duckdb", "--capture", captures[0], "-o", self.dir / "taken")
+        self.assertEqual((status, "2 sources" in err, (self.dir / "taken").exists()), (2, True, False))
+        self.assertEqual(call(query.main, "--table", both, "--engine", "duckdb", "--capture", captures[0], "--source", f"file:{other}", "-o", self.dir / "taken")[0], 0)
+        for args, message in {("nosuch",): "there is no query nosuch", ("/nope/my.sql",): "/nope/my.sql: No such file"}.items():
+            status, out, err = call(query.main, "--table", table, *args)
+            self.assertEqual((status, message in err), (2, True), err)
+        for engine in ("spark", "duckdb"):
+            for path in (self.dir / "nope", self.tree):
+                status, out, err = call(query.main, "--table", path, "--engine", engine, "drift")
+                self.assertEqual((status, "is not a table of freeze.py" in err), (2, True), err)
 
 
 class TestReadme(Jobs):
