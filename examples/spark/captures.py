@@ -311,13 +311,13 @@ def answers(command, schema, captures, waiting):
 
         sender = threading.Thread(target=send, daemon=True)
         sender.start()
-        damaged = False
+        damaged, renamed = False, 0
         try:
             for rows in whole(tables(process.stdout, schema), lambda: process.wait() in (0, 1, 3)):
                 with lock:
                     others = answered(rows, waiting)
                 damaged = damaged or ("-", "error") in others
-                captures.others += len(others) - others.count(("-", "error"))
+                renamed += len(others) - others.count(("-", "error"))
                 yield rows
         except BaseException:
             process.kill()
@@ -326,6 +326,11 @@ def answers(command, schema, captures, waiting):
         sender.join()
         if failed:
             raise failed[0]
+        unanswered = sum(len(some) for name, some in waiting.items() if name is not None)
+        if process.returncode in (0, 1) and unanswered <= renamed:
+            waiting.clear()  # p20export read every member, some by other names than Python
+            renamed -= unanswered
+        captures.others += renamed
         if process.returncode not in ((3,) if damaged else (0, 1)) or waiting.keys() - {None} and not damaged:
             raise Unanswered(reason(process.returncode, said))
         waiting.pop(None, None)
