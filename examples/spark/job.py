@@ -12,6 +12,7 @@ import sys
 import time
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkFiles
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -84,12 +85,26 @@ def fail(message):
     sys.exit(2)
 
 
+# SPARK_ERRORS are the classes of errors of Spark, with and without a text of Spark's own.
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+
+
+def message_of(error):
+    """Returns the first line of an error of Spark, or of its deepest cause."""
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        error = cause.getMessage()
+    return str(error).splitlines()[0]
+
+
 def reading(action):
     """Returns what an action returns, and ends the program if it names something that is not there."""
     try:
         return action()
-    except PySparkException as error:
-        fail(str(error).splitlines()[0])
+    except SPARK_ERRORS as error:
+        fail(message_of(error))
 
 
 def check_output(spark, path):

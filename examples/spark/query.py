@@ -39,10 +39,10 @@ class Spark:
 
     @staticmethod
     def errors():
-        """Returns the class of Spark's errors."""
-        from pyspark.errors import PySparkException
+        """Returns the classes of Spark's errors."""
+        import job
 
-        return PySparkException
+        return job.SPARK_ERRORS
 
     def __init__(self, table):
         import job
@@ -63,7 +63,7 @@ class DuckDB:
 
     @staticmethod
     def errors():
-        """Returns the class of DuckDB's errors."""
+        """Returns the classes of DuckDB's errors."""
         import duckdb
 
         return duckdb.Error
