@@ -65,7 +65,7 @@ def growth(counts):
 def peers():
     """Compares p20export alone, the job on archives and tables, and the UDF."""
     print("| captures of | done by | seconds | captures per second | of p20export alone |\n|---|---|---|---|---|", flush=True)
-    for size, count in (("4k", 100000), ("64k", 20000)):
+    for size, count in (("4k", 50000), ("64k", 5000)):
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
             generate(directory, count, size)
