@@ -36,7 +36,7 @@ def submit(job, *args):
             time.sleep(0.5)
         out.seek(0), err.seek(0)
         if process.returncode != 0:
-            raise SystemExit(err.read())
+            raise SystemExit(f"{job} ended with status {process.returncode}\n{out.read()}\n{err.read()}")
         return out.read().strip().splitlines()[-1], time.monotonic() - begin, peak >> 10
 
 
@@ -81,7 +81,7 @@ def peers():
             nothing = json.loads(submit("freeze.py", "--tar", directory / "one", "-o", directory / "nothing")[0])["seconds"]
             results = [("p20export alone, 2 processes", alone)]
             for name, args in {"the job, tar archives": ("--tar", directory / "shards"), "the job, a Parquet table": ("--table", directory / "table")}.items():
-                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / args[0].strip("-"))[0])
+                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / ("frozen" + args[0]))[0])
                 assert printed["captures"] == count, printed
                 results += [(name, printed["seconds"]), (name + ", without the time for one capture", printed["seconds"] - nothing)]
             printed = json.loads(submit(HERE / "udf.py", directory / "table", directory / "udf")[0])
