@@ -44,9 +44,6 @@ Capture = namedtuple("Capture", "name chunks failure", defaults=[None])
 # A File is a file below a directory, with its name in an archive.
 File = namedtuple("File", "path name")
 
-
-# Archives
-
 BLOCK = 512  # bytes of a block of a tar archive
 
 # UNPACKED is how many bytes a compressed archive may have to be read in Python.
@@ -138,8 +135,6 @@ def unpacked(content):
         return None
     return b"".join(parts)
 
-
-# Captures
 
 # END follows the captures of an archive that is whole.
 END = Capture(None, [bytes(2 * BLOCK)])
@@ -278,9 +273,6 @@ def printable(name):
     return NOT_UTF8.sub("\ufffd", name)
 
 
-# Processes
-
-
 class Unanswered(Exception):
     """A process ended before it had answered for every capture."""
 
@@ -413,9 +405,6 @@ def reason(status, said):
     return f"p20export ended with status {status}" + (": " + text if text else "")
 
 
-# Rows
-
-
 class Rows:
     """The rows of a command of p20export, and how a task makes them.
 
@@ -472,7 +461,7 @@ class Rows:
         columns = dict(zip(self.columns, rows.columns))
         is_archive = pc.and_(pc.equal(columns["capture"], "-"), pc.equal(columns["verdict"], "error"))
         columns["capture"] = pc.if_else(is_archive, source, columns["capture"])
-        columns["source"] = pa.array([source], pa.string()).take(pa.nulls(rows.num_rows, pa.int32()).fill_null(0))
+        columns["source"] = pa.repeat(source, rows.num_rows)
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema).to_batches()
 
     def quarantined(self, source, capture, reason):
