@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/lint/peer"
@@ -26,7 +27,7 @@ func TestPeerFindings(t *testing.T) {
 	committed := captures(t)
 	result := newTally()
 	for _, s := range slices.Concat(committed, responses(t), vectors(t), mutants(t, committed, mutantCount)) {
-		row := lint.Capture(context.Background(), s.path, lint.Options{}, nil)
+		row := lint.Capture(context.Background(), inputs.File(s.path), lint.Options{}, nil)
 		if finding.Has(row.Findings, finding.FindingsUnlisted) {
 			t.Fatalf("%s has more findings than are listed", s.name)
 		}
