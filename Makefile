@@ -188,7 +188,7 @@ SPARK := examples/spark
 SPARK_PYTHON = venv=$$($(SPARK_VENV)); export PYSPARK_PYTHON=$$venv/venv/bin/python PYTHONDONTWRITEBYTECODE=1 P20EXPORT=$(CURDIR)/$(BIN) SPARK_LOCAL_IP=127.0.0.1
 .PHONY: spark
 spark: $(BIN) ## freeze, lint, pack and query 2,000 captures with Spark in local mode, while a process is killed
-	@$(SPARK_PYTHON); cd $(SPARK)/test && for class in $$(sed -n 's/^class \(Test[A-Za-z]*\).*/\1/p' test_jobs.py); do $$PYSPARK_PYTHON -W ignore -m unittest -v test_jobs.$$class || exit; done
+	@$(SPARK_PYTHON); cd $(SPARK)/test && $$PYSPARK_PYTHON -W ignore -m unittest -v test_jobs
 
 .PHONY: scale
 scale: $(BIN) ## freeze CAPTURES (200000) captures on a Spark cluster, while a machine and processes are killed, and captures in S3 (20 minutes)

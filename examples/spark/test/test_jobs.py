@@ -32,6 +32,7 @@ import pack
 import query
 
 P20EXPORT = os.environ["P20EXPORT"]
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(P20EXPORT), os.environ["PATH"]])  # for jobs without --program
 CAPTURES = ROOT / "discovery" / "captures"
 COUNT = int(os.environ.get("CAPTURES", "2000"))
 
@@ -455,7 +456,7 @@ class TestReadme(Jobs):
         for path in EXAMPLE.glob("*"):
             (folder / path.name).symlink_to(path)
         (self.dir / "repository" / "discovery").symlink_to(ROOT / "discovery")
-        programs = [str(pathlib.Path(path).parent) for path in (P20EXPORT, sys.executable)] + [str(pathlib.Path(pyspark.__file__).parent / "bin")]
+        programs = [str(pathlib.Path(sys.executable).parent), str(pathlib.Path(pyspark.__file__).parent / "bin")]
         environment = {**os.environ, "PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
         done = subprocess.run(["bash", "-euc", "".join(commands)], cwd=folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
