@@ -20,6 +20,7 @@
 # to a cache. They are not installed, because that would start another server. If
 # P20EXPORT_POSTGRES_CACHE names a directory, they are unpacked there and used in any case.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../internal/testkit/with.sh"
 
 user=p20export-postgres
 
@@ -201,30 +202,14 @@ remove() {
 with() {
 	servers=$(mktemp -d /tmp/p20export-postgres.XXXXXX)
 	chmod 755 "$servers"
-	trap 'for dir in "$servers"/*/; do [ ! -d "$dir" ] || remove "${dir%/}"; done; rm -rf "$servers"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' HUP TERM
+	remove_at_exit 'for dir in "$servers"/*/; do [ ! -d "$dir" ] || remove "${dir%/}"; done; rm -rf "$servers"'
 	start "$servers/main" >"$servers/started"
 	{
 		read -r P20EXPORT_POSTGRES
 		read -r PGPASSFILE
 	} <"$servers/started"
 	export P20EXPORT_POSTGRES PGPASSFILE P20EXPORT_POSTGRES_SERVERS=$servers
-	# The command is a process group, and signals are passed on to it.
-	set -m
-	"$@" </dev/null &
-	command=$!
-	set +m
-	trap 'pass_on INT 130' INT
-	trap 'pass_on TERM 143' HUP TERM
-	wait "$command"
-}
-
-pass_on() {
-	kill "-$1" -- "-$command" 2>/dev/null || true
-	wait "$command" || true
-	kill -KILL -- "-$command" 2>/dev/null || true
-	exit "$2"
+	run_command "$@"
 }
 
 case ${1-} in

@@ -20,6 +20,7 @@
 # and SPARK_CLUSTER_MEMORY of memory for executors (2g). "processes" and "kill" are for the
 # command.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../../internal/testkit/with.sh"
 
 fail() {
 	echo "cluster.sh: $1" >&2
@@ -125,26 +126,10 @@ with() {
 	home=$("$PYSPARK_PYTHON" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))') ||
 		fail "$PYSPARK_PYTHON has no pyspark"
 	cluster=$(mktemp -d "${TMPDIR:-/tmp}/p20export-spark.XXXXXX")
-	trap remove EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' HUP TERM
+	remove_at_exit remove
 	start
 	export SPARK_MASTER SPARK_MASTER_JSON SPARK_CLUSTER=$cluster SPARK_LOCAL_DIRS=$cluster/driver
-	# The command is a process group, and signals are passed on to it.
-	set -m
-	"$@" </dev/null &
-	command=$!
-	set +m
-	trap 'pass_on INT 130' INT
-	trap 'pass_on TERM 143' HUP TERM
-	wait "$command"
-}
-
-pass_on() {
-	kill "-$1" -- "-$command" 2>/dev/null || true
-	wait "$command" || true
-	kill -KILL -- "-$command" 2>/dev/null || true
-	exit "$2"
+	run_command "$@"
 }
 
 case ${1-} in

@@ -15,6 +15,7 @@
 # so that Spark programs can use s3a://BUCKET/..., and removes the server even if the command
 # fails or is interrupted. "cluster.sh with" may be the command, for a cluster that uses it.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../../internal/testkit/with.sh"
 
 fail() {
 	echo "s3.sh: $1" >&2
@@ -68,27 +69,11 @@ with() {
 	[ -n "$(find "${P20EXPORT_S3A:-/dev/null}" -name 'hadoop-aws-*.jar')" ] || fail "P20EXPORT_S3A must be the directory of the connector's jars"
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/p20export-s3.XXXXXX")
 	server=
-	trap remove EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' HUP TERM
+	remove_at_exit remove
 	start
 	configure >"$dir/conf/spark-defaults.conf"
 	export P20EXPORT_S3 P20EXPORT_S3_BUCKET SPARK_CONF_DIR=$dir/conf SPARK_LOCAL_IP=127.0.0.1
-	# The command is a process group, and signals are passed on to it.
-	set -m
-	"$@" </dev/null &
-	command=$!
-	set +m
-	trap 'pass_on INT 130' INT
-	trap 'pass_on TERM 143' HUP TERM
-	wait "$command"
-}
-
-pass_on() {
-	kill "-$1" -- "-$command" 2>/dev/null || true
-	wait "$command" || true
-	kill -KILL -- "-$command" 2>/dev/null || true
-	exit "$2"
+	run_command "$@"
 }
 
 [ "${1-}" = with ] && [ $# -gt 1 ] || fail "usage: s3.sh with COMMAND..."
