@@ -57,8 +57,8 @@ func (in *Input) Open(ctx context.Context) (*capture.Capture, error) {
 	return in.place.Open(ctx, "")
 }
 
-// Identify returns what tells the capture from others, as capture.Identify does. It may be called before or after Open, but fails for standard input, which can be
-// read only once.
+// Identify returns what tells the capture from others, as capture.Identify does. It may be
+// called before or after Open, but fails for standard input, which can be read only once.
 func (in *Input) Identify(ctx context.Context) (capture.Identity, error) {
 	switch {
 	case in.err != nil:

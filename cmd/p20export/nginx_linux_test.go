@@ -32,8 +32,8 @@ func nginxDir(t *testing.T) (dir, address string) {
 	return dir, free.Addr().String()
 }
 
-// adapt replaces texts of a document, each of which it must have. Of two that begin at the same
-// place, the longer one counts.
+// adapt returns text with each key of replaced replaced by its value. If two keys match at the same
+// place, the longer one is replaced. The test fails if text does not contain a key.
 func adapt(t *testing.T, text string, replaced map[string]string) string {
 	t.Helper()
 	var pairs []string

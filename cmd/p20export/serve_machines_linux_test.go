@@ -93,8 +93,8 @@ func (m *machines) start(machine, group, log string, more ...string) *server {
 	return s
 }
 
-// watch runs the script that asks the servers of the group a whether they are ready, until it has
-// told nginx that these are.
+// watch runs the script of the page that asks the servers of group a whether they are ready. It returns
+// when the script has told nginx that the servers in list are.
 func (m *machines) watch(list ...string) {
 	m.Helper()
 	script := m.adapted(blocks(m.T, operationsPage, "```sh ready")[0].text, map[string]string{

@@ -290,7 +290,7 @@ def answers(command, schema, captures, waiting):
         def send():
             try:
                 with process.stdin:
-                    for some in grouped(captures):
+                    for some in by_size(((capture, sum(map(len, capture.chunks))) for capture in captures), 1 << 20):
                         with lock:
                             for capture in some:
                                 waiting.setdefault(capture.name, []).append(capture)
@@ -328,12 +328,12 @@ def answers(command, schema, captures, waiting):
         waiting.pop(None, None)
 
 
-def grouped(captures, size=1 << 20):
-    """Yields captures in lists of about so many bytes."""
+def by_size(weighed, size):
+    """Yields things in lists of about so many bytes. weighed has each with its bytes."""
     some, total = [], 0
-    for capture in captures:
-        some.append(capture)
-        total += sum(map(len, capture.chunks))
+    for thing, weight in weighed:
+        some.append(thing)
+        total += weight
         if total >= size:
             yield some
             some, total = [], 0

@@ -29,7 +29,7 @@ FINDINGS = pa.list_(pa.struct([
 
 
 def labels(names):
-    """Returns the type of the labels of a capture, of which only those with these names are kept."""
+    """Returns the type of a struct of the labels with these names. A capture's other labels are dropped."""
     return pa.struct([(name, pa.string()) for name in dict.fromkeys(names)])
 
 
@@ -154,25 +154,20 @@ class Files:
         else:
             paths = [os.fsdecode(line) for line in listed(args.list) if line]
             found = itertools.chain.from_iterable(walk(path, list_name(path)) for path in paths)
-        self.files = sorted(set(found), key=lambda file: (captures.key_of(file[0].name), file[0].name))
-        for (one, _), (other, _) in itertools.pairwise(self.files):
+        files = sorted(dict(found).items(), key=lambda file: (captures.key_of(file[0].name), file[0].name))
+        if not files:
+            fail(f"{args.tree or args.list} has no files")
+        for (one, _), (other, _) in itertools.pairwise(files):
             if one.name == other.name:
                 fail(f"{one.path} and {other.path} have the same name in the table")
-        if not self.files:
-            fail(f"{args.tree or args.list} has no files")
-        self.bytes = sum(size for _, size in self.files)
-        self.captures = len({captures.key_of(file.name) for file, _ in self.files})
+        # captures has each path of a capture, with its files and their status.
+        self.captures = [(key, list(several)) for key, several in itertools.groupby(files, lambda file: captures.key_of(file[0].name))]
+        self.bytes = sum(status.st_size for _, status in files)
 
     def tasks(self, spark, size):
         """Returns a row for each task, which has captures with about so many bytes, in partitions of their own."""
-        tasks, total = [[]], 0
-        for key, files in itertools.groupby(self.files, lambda file: captures.key_of(file[0].name)):
-            files = list(files)
-            if total >= size:
-                tasks.append([])
-                total = 0
-            tasks[-1] += [tuple(map(os.fsencode, file)) for file, _ in files]
-            total += sum(bytes + FILE_COST for _, bytes in files)
+        weighed = ((several, sum(status.st_size + FILE_COST for _, status in several)) for _, several in self.captures)
+        tasks = [[tuple(map(os.fsencode, file)) for file, _ in itertools.chain.from_iterable(some)] for some in captures.by_size(weighed, size)]
         rows = spark.createDataFrame(list(enumerate(tasks)), "task int, files array<struct<path: binary, name: binary>>")
         return rows.repartitionByRange(len(tasks), "task")
 
@@ -182,13 +177,13 @@ FILE_COST = 4096
 
 
 def walk(top, name):
-    """Yields the files at or below a path, with their sizes."""
+    """Yields the files at or below a path, with their status."""
     try:
         entries = sorted(os.scandir(top), key=lambda entry: entry.name)
     except NotADirectoryError as error:
         if not name:
             fail(f"{error.filename}: {error.strerror}")
-        yield captures.File(os.path.abspath(top), name), os.lstat(top).st_size
+        yield captures.File(os.path.abspath(top), name), os.lstat(top)
         return
     except OSError as error:
         fail(f"{error.filename.rstrip('/')}: {error.strerror}")
@@ -197,7 +192,7 @@ def walk(top, name):
         if entry.is_dir(follow_symlinks=False):
             yield from walk(entry.path, path)
         else:
-            yield captures.File(os.path.abspath(entry.path), path), entry.stat(follow_symlinks=False).st_size
+            yield captures.File(os.path.abspath(entry.path), path), entry.stat(follow_symlinks=False)
 
 
 def listed(path):
@@ -232,7 +227,7 @@ def freeze_or_lint(spark, args, command, columns):
         count, of = found.count(), lambda batches: rows.of(source, captures.of_table(batches))
     else:
         files, source = Files(args), args.tree or args.list
-        found, count, of = files.tasks(spark, args.task_bytes), files.captures, lambda batches: rows.of(source, captures.of_files(batches))
+        found, count, of = files.tasks(spark, args.task_bytes), len(files.captures), lambda batches: rows.of(source, captures.of_files(batches))
     made_rows = found.mapInArrow(of, from_arrow_schema(rows.schema))
     for name in ("started_at", "finished_at"):
         if name in made_rows.columns:

@@ -5,7 +5,6 @@ with --to-tar a directory of tar archives, which p20export reads too. All machin
 directory at the same path; it cannot be in an object store.
 """
 
-import itertools
 import os
 import posixpath
 import re
@@ -33,27 +32,20 @@ SCHEMA = pa.schema([("path", pa.string())] + [(name, pa.binary()) for name in ca
 COLUMNS = {"capture.json": "manifest", "request.json": "request", "arrivals.tsv": "arrivals"}
 
 
-def rows(batches, size=16 << 20):
-    """Yields the rows of a table of captures, in batches of about so many bytes."""
-    some, total = [], 0
-    for name, files in captures.grouped_files(batches):
-        row = {"path": name}
-        for file in files:
-            with open(file.path, "rb") as content:
-                column = "response" if file.name == name else COLUMNS.get(posixpath.basename(file.name), "response")
-                row[column] = content.read()
-                total += len(row[column])
-        some.append(row)
-        if total >= size:
-            yield batch(some)
-            some, total = [], 0
-    if some:
-        yield batch(some)
+def rows(batches):
+    """Yields the rows of a table of captures in batches."""
+    columns = ({"path": name, **contents(name, files)} for name, files in captures.grouped_files(batches))
+    for some in captures.by_size(((row, sum(map(len, row.values()))) for row in columns), 16 << 20):
+        yield pa.RecordBatch.from_pylist(some, schema=SCHEMA)
 
 
-def batch(some):
-    """Returns a batch of rows."""
-    return pa.RecordBatch.from_arrays([pa.array([row.get(field.name) for row in some], field.type) for field in SCHEMA], schema=SCHEMA)
+def contents(name, files):
+    """Returns the contents of the files of a capture by their columns."""
+    found = {}
+    for file in files:
+        with open(file.path, "rb") as content:
+            found["response" if file.name == name else COLUMNS.get(posixpath.basename(file.name), "response")] = content.read()
+    return found
 
 
 class Archives(DataSource):
@@ -110,12 +102,11 @@ class Writer(DataSourceArrowWriter):
 def unfit(files):
     """Returns the captures that a row of a table cannot hold: unfinished ones, several responses, links."""
     found = []
-    for key, several in itertools.groupby((file for file, _ in files), lambda file: captures.key_of(file.name)):
-        several = list(several)
-        names = {posixpath.basename(file.name) for file in several}
-        is_plain = len(several) == 1 and (several[0].name == key or names == {"request.json"})
+    for key, several in files.captures:
+        names = {posixpath.basename(file.name) for file, _ in several}
+        is_plain = len(several) == 1 and (several[0][0].name == key or names == {"request.json"})
         is_finished = "capture.json" in names and "capture.json.tmp" not in names and sum(name.startswith("response.") for name in names) == 1
-        if not (is_plain or is_finished) or any(not stat.S_ISREG(os.lstat(file.path).st_mode) for file in several) or captures.NOT_UTF8.search(key):
+        if not (is_plain or is_finished) or not all(stat.S_ISREG(status.st_mode) for _, status in several) or captures.NOT_UTF8.search(key):
             found.append(key)
     return found
 
@@ -130,7 +121,7 @@ def main(argv=None):
     spark = job.session("p20export pack")
     job.check_output(spark, args.output)
     files = job.Files(args)
-    if not args.to_tar and (names := unfit(files.files)):
+    if not args.to_tar and (names := unfit(files)):
         job.fail(f"a table cannot hold {len(names)} of the captures, which are unfinished, or have several responses, links or a name that is not UTF-8, for example {names[0]!r}; finish them with p20export recover, or pack with --to-tar")
     for file in (captures.__file__, job.__file__, __file__):
         spark.sparkContext.addPyFile(file)
@@ -141,7 +132,7 @@ def main(argv=None):
         found.write.format("tar").mode("append").option("path", os.path.abspath(args.output)).save()
     else:
         found.mapInArrow(rows, from_arrow_schema(SCHEMA)).write.parquet(args.output)
-    print(f"{files.captures} captures with {files.bytes} bytes")
+    print(f"{len(files.captures)} captures with {files.bytes} bytes")
     return 0
 
 

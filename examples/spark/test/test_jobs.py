@@ -298,7 +298,7 @@ class TestFailures(Jobs):
         self.assertEqual(counts["verdicts"], {"quarantined": 1})
 
     def test_paths(self):
-        """Each row of a table of captures has one row, whatever its path is."""
+        """Each row of a table of captures gives one row of results, whatever its path is."""
         run = next(self.tree.glob("plain/**/*.sse")).read_bytes()
         files = {name: (CAPTURES / "adk" / "one-turn" / name).read_bytes() for name in ("response.sse", "request.json", "arrivals.tsv", "capture.json")}
         paths = [None, "", "a/", "/b", "../c", "d/../e", "f//g", "h\0i", "j/response.sse", "k/request.json", "paths", "dup", "dup"]
