@@ -193,7 +193,7 @@ spark: $(BIN) ## freeze, lint, pack and query 2,000 captures with Spark in local
 .PHONY: scale
 scale: $(BIN) ## freeze CAPTURES (200000) captures on a Spark cluster, while a machine and processes are killed, and captures in S3 (20 minutes)
 	@$(SPARK_PYTHON); moto=$$($(MOTO_VENV)); s3a=$$($(S3A)); export P20EXPORT_MOTO=$$moto/venv/bin/python P20EXPORT_S3A=$$s3a/jars CAPTURES=$${CAPTURES:-200000}; \
-	$(SPARK)/test/s3.sh with $(SPARK)/test/cluster.sh with $$PYSPARK_PYTHON -W ignore -m unittest -v -f $(SPARK)/test/test_scale.py
+	$(SPARK)/test/s3.sh with $(SPARK)/test/cluster.sh with $$PYSPARK_PYTHON -W ignore $(SPARK)/test/test_scale.py -v -f
 
 .PHONY: bench-spark
 bench-spark: $(RELEASE) ## measure the jobs for Spark and print tables; needs an idle machine for half an hour; COUNTS='20000 200000 2000000' measures more

@@ -6,43 +6,23 @@
 The environment has P20EXPORT, and for peers PYTHONPATH with ag-ui-protocol.
 """
 
-import glob
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
 
+from running import P20EXPORT, generate, submit
+
 HERE = pathlib.Path(__file__).resolve().parent
-EXAMPLE = HERE.parent
-ROOT = EXAMPLE.parent.parent
-P20EXPORT = os.environ["P20EXPORT"]
 
 
-def submit(job, *args):
-    """Runs a job. Returns what it prints, its seconds with the start of Spark, and the driver's peak memory in MB."""
-    command = [pathlib.Path(os.environ["PYSPARK_PYTHON"]).parent / "spark-submit", "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=ERROR", "--conf", "spark.ui.enabled=false", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)]
-    begin, peak = time.monotonic(), 0
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, cwd=EXAMPLE, stdout=out, stderr=err)
-        while process.poll() is None:
-            for status in glob.glob(f"/proc/{process.pid}/status"):
-                with open(status) as lines:
-                    peak = max(peak, *map(int, re.findall(r"VmHWM:\s*(\d+)", lines.read()) or [0]))
-            time.sleep(0.5)
-        out.seek(0), err.seek(0)
-        if process.returncode != 0:
-            raise SystemExit(f"{job} ended with status {process.returncode}\n{out.read()}\n{err.read()}")
-        return out.read().strip().splitlines()[-1], time.monotonic() - begin, peak >> 10
-
-
-def generate(directory, count, size):
+def packed(directory, count, size):
     """Writes captures, and packs them into a table and an archive."""
-    subprocess.run(["go", "run", "./cmd/internal/bench/generate", "-shape", "timestamped", "-count", str(count), "-bytes", size, directory / "tree"], cwd=ROOT, check=True, capture_output=True)
+    generate(directory / "tree", count, size)
     submit("pack.py", "--tree", directory / "tree", "-o", directory / "table", "--file-bytes", 32 << 20)
     subprocess.run(["tar", "-cf", directory / "all.tar", "-C", directory / "tree", "."], check=True)
 
@@ -52,7 +32,7 @@ def growth(counts):
     print("| captures | seconds | µs per capture | with the start of Spark | peak memory of the driver |\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        generate(directory, 20000, "4k")
+        packed(directory, 20000, "4k")
         for count in counts:
             submit(HERE / "repeat.py", directory / "table", count // 20000, directory / f"table-{count}")
             printed, whole, memory = submit("freeze.py", "--table", directory / f"table-{count}", "-o", directory / "out")
@@ -68,7 +48,7 @@ def peers():
     for size, count in (("4k", 50000), ("64k", 5000)):
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
-            generate(directory, count, size)
+            packed(directory, count, size)
             submit("pack.py", "--tree", directory / "tree", "--to-tar", "-o", directory / "shards", "--file-bytes", 32 << 20)
             begin = time.monotonic()
             with open(directory / "rows", "wb") as rows:
@@ -78,13 +58,13 @@ def peers():
             (directory / "one").mkdir()
             with tarfile.open(directory / "one" / "one.tar", "w") as one:
                 one.add(next((directory / "tree").glob("**/*.sse")), "one.sse")
-            nothing = json.loads(submit("freeze.py", "--tar", directory / "one", "-o", directory / "nothing")[0])["seconds"]
+            nothing = json.loads(submit("freeze.py", "--tar", directory / "one", "-o", directory / "nothing").text)["seconds"]
             results = [("p20export alone, 2 processes", alone)]
             for name, args in {"the job, tar archives": ("--tar", directory / "shards"), "the job, a Parquet table": ("--table", directory / "table")}.items():
-                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / ("frozen" + args[0]))[0])
+                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / ("frozen" + args[0])).text)
                 assert printed["captures"] == count, printed
                 results += [(name, printed["seconds"]), (name + ", without the time for one capture", printed["seconds"] - nothing)]
-            printed = json.loads(submit(HERE / "udf.py", directory / "table", directory / "udf")[0])
+            printed = json.loads(submit(HERE / "udf.py", directory / "table", directory / "udf").text)
             results.append(("the UDF", printed["job"]))
             for name, seconds in results:
                 print(f"| {size} | {name} | {seconds:.1f} | {count / seconds:,.0f} | {alone / seconds:.2f} |", flush=True)

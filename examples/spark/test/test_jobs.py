@@ -18,8 +18,8 @@ import tarfile
 import tempfile
 import unittest
 
-EXAMPLE = pathlib.Path(__file__).resolve().parent.parent
-ROOT = EXAMPLE.parent.parent
+from running import EXAMPLE, P20EXPORT, ROOT, generate
+
 sys.path.insert(0, str(EXAMPLE))
 
 import pyarrow as pa
@@ -31,7 +31,6 @@ import lint
 import pack
 import query
 
-P20EXPORT = os.environ["P20EXPORT"]
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(P20EXPORT), os.environ["PATH"]])  # for jobs without --program
 CAPTURES = ROOT / "discovery" / "captures"
 COUNT = int(os.environ.get("CAPTURES", "2000"))
@@ -88,9 +87,7 @@ class Jobs(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.dir = pathlib.Path(cls.scratch.name)
         cls.tree = cls.dir / "tree"
-        build = cls.dir / "generate"
-        subprocess.run(["go", "build", "-o", build, "./cmd/internal/bench/generate"], cwd=ROOT, check=True)
-        subprocess.run([build, "-shape", "timestamped", "-count", str(COUNT), "-bytes", "4k", cls.tree / "plain"], check=True, capture_output=True)
+        generate(cls.tree / "plain", COUNT)
         subprocess.run(["cp", "-r", CAPTURES, cls.tree / "real"], check=True)
         cls.tar = cls.dir / "all.tar"
         with tarfile.open(cls.tar, "w", format=tarfile.GNU_FORMAT) as tar:

@@ -9,7 +9,6 @@ import os
 import pathlib
 import random
 import subprocess
-import sys
 import tarfile
 import tempfile
 import threading
@@ -17,14 +16,11 @@ import time
 import unittest
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-EXAMPLE = HERE.parent
-ROOT = EXAMPLE.parent.parent
-sys.path.insert(0, str(EXAMPLE))
-
 import duckdb
 
-P20EXPORT = os.environ["P20EXPORT"]
+from running import P20EXPORT, generate, submit
+
+HERE = pathlib.Path(__file__).resolve().parent
 COUNT = int(os.environ.get("CAPTURES", "200000"))
 
 # DAMAGES are what happens to one capture in a hundred.
@@ -37,19 +33,11 @@ DAMAGES = [
 ]
 
 
-def submit(job, *args, name):
-    """Runs a job as README.md says, and returns what it prints and its seconds."""
-    script = pathlib.Path(sys.executable).parent / "spark-submit"
-    begin = time.monotonic()
-    done = subprocess.run(
-        [script, "--master", os.environ["SPARK_MASTER"], "--executor-memory", "1g", "--driver-memory", "1g", "--conf", "spark.log.level=WARN", "--conf", "spark.ui.enabled=false", "--files", P20EXPORT, "--py-files", "captures.py,job.py", job, *map(str, args)],
-        cwd=EXAMPLE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )
-    if done.returncode != 0:
-        raise AssertionError(f"{name} ended with status {done.returncode}\n{done.stdout}\n{done.stderr[-8000:]}")
-    seconds = time.monotonic() - begin
-    print(f"{name}: {done.stdout.strip()}, {seconds:.1f} s with the start of Spark", flush=True)
-    return done.stdout
+def run(name, job, *args):
+    """Runs a job, says how long it took, and returns what it prints."""
+    done = submit(job, *args)
+    print(f"{name}: {done.text}, {done.seconds:.1f} s with the start of Spark", flush=True)
+    return done.text
 
 
 def hashed(values):
@@ -120,9 +108,7 @@ class TestScale(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory(dir=os.environ["SPARK_CLUSTER"])
         cls.dir = pathlib.Path(cls.scratch.name)
         cls.tree = cls.dir / "tree"
-        build = cls.dir / "generate"
-        subprocess.run(["go", "build", "-o", build, "./cmd/internal/bench/generate"], cwd=ROOT, check=True)
-        subprocess.run([build, "-shape", "timestamped", "-count", str(COUNT), "-bytes", "4k", cls.tree], check=True, capture_output=True)
+        generate(cls.tree, COUNT)
         random.seed(1)
         for number, path in enumerate(random.sample(sorted(cls.tree.glob("**/*.sse")), COUNT // 100)):
             path.write_bytes(DAMAGES[number % len(DAMAGES)](path.read_bytes()))
@@ -144,7 +130,7 @@ class TestScale(unittest.TestCase):
     def freeze(self, name, *args):
         """Freezes captures on the cluster, and compares the table with the rows of p20export."""
         table = self.dir / "tables" / name
-        counts = json.loads(submit("freeze.py", *args, "-o", table, name=name))
+        counts = json.loads(run(name, "freeze.py", *args, "-o", table))
         self.assertEqual((counts["captures"], counts["rows"]), (COUNT, len(self.expected)))
         self.assertGreaterEqual(counts["verdicts"]["refused"], COUNT // 125)
         self.assertTrue((table / "_SUCCESS").exists())
@@ -154,7 +140,7 @@ class TestScale(unittest.TestCase):
         self.freeze("tree", "--tree", self.tree)
 
     def test_2_table(self):
-        submit("pack.py", "--tree", self.tree, "-o", self.dir / "packed", "--file-bytes", 64 << 20, name="pack to Parquet")
+        run("pack to Parquet", "pack.py", "--tree", self.tree, "-o", self.dir / "packed", "--file-bytes", 64 << 20)
         with Killer(worker=1, whole=False) as killer:
             self.freeze("table, a process killed", "--table", self.dir / "packed", "--task-bytes", 16 << 20)
         self.assertEqual(killer.killed, 1)
@@ -166,21 +152,21 @@ class TestScale(unittest.TestCase):
             for path in sorted(self.tree.glob("*/*.sse"))[:2000]:
                 some.add(path, str(path.relative_to(self.tree)))
         urllib.request.urlopen(urllib.request.Request(f"{url}/{bucket}/shards/some.tar", (self.dir / "some.tar").read_bytes(), {"Content-Type": "application/x-tar"}, method="PUT"))
-        submit("freeze.py", "--tar", f"s3a://{bucket}/shards", "-o", f"s3a://{bucket}/evidence", name="tar in S3")
+        run("tar in S3", "freeze.py", "--tar", f"s3a://{bucket}/shards", "-o", f"s3a://{bucket}/evidence")
         with tarfile.open(self.dir / "some.tar") as some:
             some.extractall(self.dir / "some", filter="data")
-        submit("pack.py", "--tree", self.dir / "some", "-o", f"s3a://{bucket}/packed", name="pack to S3")
-        submit("freeze.py", "--table", f"s3a://{bucket}/packed", "-o", f"s3a://{bucket}/evidence-2", name="table in S3")
+        run("pack to S3", "pack.py", "--tree", self.dir / "some", "-o", f"s3a://{bucket}/packed")
+        run("table in S3", "freeze.py", "--table", f"s3a://{bucket}/packed", "-o", f"s3a://{bucket}/evidence-2")
         expected = p20export_rows(self.dir / "some.tar")
-        submit("query.py", "--table", f"s3a://{bucket}/evidence", "drift", "refusals", name="query in S3")
+        run("query in S3", "query.py", "--table", f"s3a://{bucket}/evidence", "drift", "refusals")
         for evidence in ("evidence", "evidence-2"):
             copy = self.dir / evidence
-            submit(HERE / "copy_table.py", f"s3a://{bucket}/{evidence}", copy, name="copy from S3")
+            run("copy from S3", HERE / "copy_table.py", f"s3a://{bucket}/{evidence}", copy)
             self.assertEqual(table_rows(duckdb.connect(), f"{copy}/*.parquet"), expected)
 
     def test_4_tar(self):
         """The machine of a worker fails, and the other worker does its work again."""
-        submit("pack.py", "--tree", self.tree, "--to-tar", "-o", self.dir / "shards", "--file-bytes", 64 << 20, name="pack to tar")
+        run("pack to tar", "pack.py", "--tree", self.tree, "--to-tar", "-o", self.dir / "shards", "--file-bytes", 64 << 20)
         with Killer(worker=1, whole=True) as machine, Killer(worker=2, whole=False) as process:
             self.freeze("tar, a process and a machine killed", "--tar", self.dir / "shards")
         self.assertGreater(machine.killed, 2)
