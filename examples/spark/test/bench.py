@@ -7,11 +7,9 @@ The environment has P20EXPORT, and for peers PYTHONPATH with ag-ui-protocol.
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 
@@ -27,47 +25,52 @@ def packed(directory, count, size):
     subprocess.run(["tar", "-cf", directory / "all.tar", "-C", directory / "tree", "."], check=True)
 
 
+def repeated(directory, times):
+    """Returns a table of the captures of packed, each so many times under different paths."""
+    table = directory / f"table-{times}"
+    if not table.exists():
+        submit(HERE / "repeat.py", directory / "table", times, table)
+    return table
+
+
 def growth(counts):
     """Measures numbers of captures. Beyond the first 20,000, the same captures have other paths."""
-    print("| captures | seconds | µs per capture | with the start of Spark | peak memory of the driver |\n|---|---|---|---|---|", flush=True)
+    print("| captures | seconds | µs per capture more than in the row above | with the start of Spark | peak memory of the driver |\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         packed(directory, 20000, "4k")
+        before = (0, 0)
         for count in counts:
-            submit(HERE / "repeat.py", directory / "table", count // 20000, directory / f"table-{count}")
-            printed, whole, memory = submit("freeze.py", "--table", directory / f"table-{count}", "-o", directory / "out")
+            table = repeated(directory, count // 20000)
+            printed, whole, memory = submit("freeze.py", "--table", table, "-o", directory / "out")
             printed = json.loads(printed)
             assert printed["captures"] == count, printed
-            print(f"| {count:,} | {printed['seconds']:.1f} | {printed['seconds'] / count * 1e6:.0f} | {whole:.0f} s | {memory} MB |", flush=True)
-            subprocess.run(["rm", "-rf", directory / "out", directory / f"table-{count}"], check=True)
+            more = (printed["seconds"] - before[1]) / (count - before[0]) * 1e6
+            print(f"| {count:,} | {printed['seconds']:.1f} | {more:.0f} | {whole:.0f} s | {memory} MB |", flush=True)
+            before = (count, printed["seconds"])
+            subprocess.run(["rm", "-rf", directory / "out", table], check=True)
 
 
 def peers():
-    """Compares p20export alone, the job on archives and tables, and the UDF."""
-    print("| captures of | done by | seconds | captures per second | of p20export alone |\n|---|---|---|---|---|", flush=True)
-    for size, count in (("4k", 50000), ("64k", 5000)):
+    """Compares p20export alone, the job, and the UDF, without what starting a job costs."""
+    print("| captures of | done by | captures | seconds | captures | seconds | µs per capture, from the difference | captures per second, p20export alone = 1 |\n|---|---|---|---|---|---|---|---|", flush=True)
+    for size, count, times in (("4k", 20000, 10), ("64k", 2000, 10)):
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
             packed(directory, count, size)
-            submit("pack.py", "--tree", directory / "tree", "--to-tar", "-o", directory / "shards", "--file-bytes", 32 << 20)
             begin = time.monotonic()
             with open(directory / "rows", "wb") as rows:
                 subprocess.run([P20EXPORT, "freeze", "--from-tar", directory / "all.tar", "--inline", "--format", "json", "--jobs", "2"], stdout=rows, check=True)
-            alone = time.monotonic() - begin
-            os.remove(directory / "rows")
-            (directory / "one").mkdir()
-            with tarfile.open(directory / "one" / "one.tar", "w") as one:
-                one.add(next((directory / "tree").glob("**/*.sse")), "one.sse")
-            nothing = json.loads(submit("freeze.py", "--tar", directory / "one", "-o", directory / "nothing").text)["seconds"]
-            results = [("p20export alone, 2 processes", alone)]
-            for name, args in {"the job, tar archives": ("--tar", directory / "shards"), "the job, a Parquet table": ("--table", directory / "table")}.items():
-                printed = json.loads(submit("freeze.py", *args, "--task-bytes", 32 << 20, "-o", directory / ("frozen" + args[0])).text)
-                assert printed["captures"] == count, printed
-                results += [(name, printed["seconds"]), (name + ", without the time for one capture", printed["seconds"] - nothing)]
-            printed = json.loads(submit(HERE / "udf.py", directory / "table", directory / "udf").text)
-            results.append(("the UDF", printed["job"]))
-            for name, seconds in results:
-                print(f"| {size} | {name} | {seconds:.1f} | {count / seconds:,.0f} | {alone / seconds:.2f} |", flush=True)
+            seconds = time.monotonic() - begin
+            alone = seconds / count
+            print(f"| {size} | p20export alone, 2 processes | {count:,} | {seconds:.1f} | | | {alone * 1e6:.0f} | 1.00 |", flush=True)
+            for name, job in {
+                "the job": lambda table, out: json.loads(submit("freeze.py", "--table", table, "-o", out).text)["seconds"],
+                "the UDF": lambda table, out: json.loads(submit(HERE / "udf.py", table, out).text)["job"],
+            }.items():
+                one, several = (job(repeated(directory, n), directory / f"{name}-{n}") for n in (1, times))
+                each = (several - one) / count / (times - 1)
+                print(f"| {size} | {name} | {count:,} | {one:.1f} | {count * times:,} | {several:.1f} | {each * 1e6:.0f} | {alone / each:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
