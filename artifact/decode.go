@@ -403,11 +403,14 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 // tooLong returns the rule that limits the length of s, the length of s as that rule
 // counts it, and the limit. The rule is empty if s is not too long.
 func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
-	if n, limit = runes(s), l.limit(limitsV1); n > limit {
-		return l.v1, n, limit
+	// A text has at most as many code points as bytes.
+	if limit = l.limit(limitsV1); len(s) > limit {
+		if n = runes(s); n > limit {
+			return l.v1, n, limit
+		}
 	}
-	if c.profile == Assay {
-		if n, limit = runes(Trim(s)), l.limit(limitsAssay); n > limit {
+	if limit = l.limit(limitsAssay); c.profile == Assay && len(s) > limit {
+		if n = runes(Trim(s)); n > limit {
 			return l.assay, n, limit
 		}
 	}

@@ -2,8 +2,8 @@ package artifact
 
 import (
 	"bytes"
-	"math/bits"
-	"strconv"
+
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Encode returns the canonical bytes of a: the key order of the contract, two-space
@@ -76,52 +76,14 @@ func (w *writer) string(before, key, value string) {
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for {
-		n := plainLength(s)
-		b = append(b, s[:n]...)
-		if n == len(s) {
+		var n int
+		if b, n = strictjson.AppendASCII(b, s); n == len(s) {
 			return append(b, '"')
 		}
-		c := s[n]
-		s = s[n+1:]
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, `\b`...)
-		case '\t':
-			b = append(b, `\t`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\r':
-			b = append(b, `\r`...)
-		default:
-			b = append(b, `\u00`...)
-			if c < 0x10 {
-				b = append(b, '0')
-			}
-			b = strconv.AppendUint(b, uint64(c), 16)
+		end := n + 1
+		for end < len(s) && s[end] >= 0x7f {
+			end++
 		}
+		b, s = append(b, s[n:end]...), s[end:]
 	}
-}
-
-// plainLength returns the number of bytes before the first that AppendString escapes.
-func plainLength(s string) (n int) {
-	for ; n+8 <= len(s); n += 8 {
-		const ones, highs = 0x0101010101010101, 0x8080808080808080
-		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
-			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
-		quote, slash := w^ones*'"', w^ones*'\\'
-		// A subtraction borrows only from the bytes above a match, so the lowest bit of
-		// found belongs to the first byte to escape.
-		found := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
-		if found != 0 {
-			return n + bits.TrailingZeros64(found)/8
-		}
-	}
-	for n < len(s) && s[n] >= 0x20 && s[n] != '"' && s[n] != '\\' {
-		n++
-	}
-	return n
 }

@@ -36,6 +36,7 @@ type fold struct {
 	last     *streamed // the message of the last text event, or nil
 	lastID   []byte    // the JSON text of its id, which is valid
 	id, tag  []byte    // the messageId and the subagentRunId of the event
+	name     []byte    // the name of a member of the event
 	bytes    int       // reserved
 	held     int       // size of the texts
 	most     int       // texts of this size are held without a check of the limit
@@ -74,9 +75,20 @@ func (f *fold) keysOf(e *envelope.Event) *eventKeys {
 	shape := e.Shape()
 	k := &f.keys[shape%envelope.Shapes]
 	if shape == 0 || k.shape != shape {
-		*k = eventKeys{shape: shape, id: e.Object.Index("messageId"), delta: e.Object.Index("delta"), tag: e.Object.Index("subagentRunId"), ends: chunk.EndsOf(e.Type)}
+		*k = eventKeys{shape: shape, id: -1, delta: -1, tag: -1, ends: chunk.EndsOf(e.Type)}
+		i := 0
 		for m := range e.All {
-			k.others = k.others || omits(e.Type, m)
+			f.name, _ = strictjson.AppendUnquoted(f.name[:0], m.Name.Raw)
+			switch string(f.name) {
+			case "messageId":
+				k.id = i
+			case "delta":
+				k.delta = i
+			case "subagentRunId":
+				k.tag = i
+			}
+			k.others = k.others || omits(e.Type, f.name)
+			i++
 		}
 		k.content = e.Type == envelope.TextMessageContent && k.id >= 0 && k.tag < 0 && !k.others &&
 			k.delta >= 0 && e.At(k.delta).Kind == strictjson.String
@@ -263,30 +275,34 @@ func (f *fold) omitOtherKeys(e *envelope.Event, k *eventKeys) {
 		return
 	}
 	for m := range e.All {
-		if omits(e.Type, m) {
-			name, _ := m.Name.Text()
+		if name, _ := m.Name.Text(); omits(e.Type, []byte(name)) {
 			f.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 		}
 	}
 }
 
-// omits reports whether an event is a text event and has a key that the fold does not
-// read. It ignores timestamp and rawEvent, which describe the event and not the message.
-func omits(eventType string, m envelope.Member) bool {
-	if m.Is("type", "messageId", "timestamp", "rawEvent", "subagentRunId") {
+// omits reports whether an event is a text event that has a key with a name that the fold
+// does not read. It ignores timestamp and rawEvent, which describe the event and not the
+// message.
+func omits(eventType string, name []byte) bool {
+	start, content, chunk := false, false, false // the events that may have the key
+	switch string(name) {
+	case "type", "messageId", "timestamp", "rawEvent", "subagentRunId":
 		return false
+	case "role", "name":
+		start, chunk = true, true
+	case "delta":
+		content, chunk = true, true
 	}
 	switch eventType {
 	case envelope.TextMessageStart:
-		return !m.Is("role", "name")
+		return !start
 	case envelope.TextMessageContent:
-		return !m.Is("delta")
-	case envelope.TextMessageEnd:
-		return true
+		return !content
 	case envelope.TextMessageChunk:
-		return !m.Is("role", "name", "delta")
+		return !chunk
 	}
-	return false
+	return eventType == envelope.TextMessageEnd
 }
 
 // reserve accounts for n more bytes, of the key of an event or, if key is empty, of the

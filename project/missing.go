@@ -161,6 +161,7 @@ func (d *draft) requestMessages(s *summer) []normalizedMessage {
 // normalizeMessages returns the normalized messages of a list. It skips elements that
 // are not messages.
 func (s *summer) normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
+	var buf []byte
 	// The list is part of a valid JSON text, so Elements cannot fail.
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, m *strictjson.Object) error {
 		if v.Kind != strictjson.ObjectStart {
@@ -171,10 +172,17 @@ func (s *summer) normalizeMessages(list strictjson.Value) (all []normalizedMessa
 		if role.Kind != strictjson.String {
 			return nil
 		}
-		text, _, _ := readContent(content, true)
-		text, _ = strictjson.JoinSurrogates(text)
+		valid := false
+		if content.Kind == strictjson.String {
+			buf, valid = strictjson.AppendUnquoted(buf[:0], content.Raw)
+		}
+		if !valid {
+			text, _, _ := readContent(content, true)
+			text, _ = strictjson.JoinSurrogates(text)
+			buf = append(buf[:0], text...)
+		}
 		var sum textSum
-		if s.addText(&sum, []byte(text)); sum.bytes > 0 {
+		if s.addText(&sum, buf); sum.bytes > 0 {
 			name, _ := role.Text()
 			all = append(all, normalizedMessage{name, sum})
 		}

@@ -48,51 +48,31 @@ func Append(dst []byte, v Value) []byte {
 // written as U+FFFD, as encoding/json does.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
+	for {
+		var n int
+		if dst, n = strictjson.AppendASCII(dst, s); n == len(s) {
+			return append(dst, '"')
+		}
+		// Characters that are not escaped are copied together.
+		s = s[n:]
+		end := 0
+		for end < len(s) && s[end] >= 0x7f {
+			r, n := utf8.DecodeRuneInString(s[end:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			end += n
+		}
+		dst, s = append(dst, s[:end]...), s[end:]
+		if end > 0 || s == "" {
 			continue
 		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r != utf8.RuneError || n > 1 {
-				i += n
-				continue
-			}
-			dst = append(dst, s[start:i]...)
-			if half, ok := strictjson.LoneSurrogate(s[i:]); ok {
-				dst = appendEscape(dst, half)
-				i += 3
-			} else {
-				dst = utf8.AppendRune(dst, utf8.RuneError)
-				i++
-			}
-			start = i
-			continue
+		if half, ok := strictjson.LoneSurrogate(s); ok {
+			dst, s = appendEscape(dst, half), s[3:]
+		} else {
+			dst, s = utf8.AppendRune(dst, utf8.RuneError), s[1:]
 		}
-		dst = append(dst, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		default:
-			dst = appendEscape(dst, rune(c))
-		}
-		i++
-		start = i
 	}
-	return append(append(dst, s[start:]...), '"')
 }
 
 // appendEscape appends a code unit as \uXXXX.

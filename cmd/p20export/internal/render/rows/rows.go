@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Member is a member of a row whose value is a valid UTF-8 text, which package json would
@@ -41,7 +43,7 @@ func (w *Writer) Write(name string, row any, last ...Member) error {
 				w.out.WriteByte(',')
 				w.out.Write(artifact.AppendString(nil, m.Name))
 				w.out.WriteByte(':')
-				w.text([]byte(*m.Text))
+				writeText(w.out, *m.Text)
 			}
 		}
 	})
@@ -50,7 +52,7 @@ func (w *Writer) Write(name string, row any, last ...Member) error {
 // WriteText is like Write, but writes text in the place of the last member of the row, which must
 // be null. However large the text is, its JSON is not in memory.
 func (w *Writer) WriteText(name string, row any, text []byte) error {
-	return w.write(name, row, "null}", func() { w.text(text) })
+	return w.write(name, row, "null}", func() { writeText(w.out, text) })
 }
 
 // write writes a row up to an end, and what comes in the place of the end before the brace.
@@ -73,25 +75,24 @@ func (w *Writer) write(name string, row any, end string, rest func()) error {
 // textChunk is how much of a text is escaped at a time.
 const textChunk = 4 << 10
 
-// text writes a JSON string. Invalid UTF-8 becomes U+FFFD.
-func (w *Writer) text(text []byte) {
-	var chunk []byte
-	e := Escaper{W: w.out}
-	w.out.WriteByte('"')
+// writeText writes a JSON string. Invalid UTF-8 becomes U+FFFD.
+func writeText[T string | []byte](w *bufio.Writer, text T) {
+	w.WriteByte('"')
 	for len(text) > 0 {
-		n := min(textChunk, len(text))
-		for i := 1; n < len(text) && i < utf8.UTFMax && !utf8.RuneStart(text[n]); i++ {
-			n-- // the character goes on
-		}
-		if s := string(text[:n]); utf8.ValidString(s) {
-			chunk = artifact.AppendString(chunk[:0], s)
-		} else {
-			chunk, _ = jsontext.AppendQuote(chunk[:0], s) // the error says that it is not valid
-		}
-		_, _ = e.Write(chunk[1 : len(chunk)-1])
+		chunk := text[:min(textChunk, len(text))]
+		out, n := strictjson.AppendASCII(w.AvailableBuffer(), chunk)
 		text = text[n:]
+		if n < len(chunk) {
+			r, size := utf8.DecodeRuneInString(string(text[:min(utf8.UTFMax, len(text))]))
+			if text = text[size:]; finding.NeedsEscape(r) {
+				out = strictjson.AppendEscaped(out, r)
+			} else {
+				out = utf8.AppendRune(out, r)
+			}
+		}
+		w.Write(out)
 	}
-	w.out.WriteByte('"')
+	w.WriteByte('"')
 }
 
 // Encode writes a row to buf. It returns the text that replaces the first byte, so that the
