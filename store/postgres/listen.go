@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"sync"
 	"time"
@@ -26,12 +27,12 @@ const (
 // several schemas.
 func (c config) channel() string { return pgx.Identifier{c.schema}.Sanitize() }
 
-// listen calls wake with a thread after each append of any process, and with a zero key, which
+// listen calls wake with a thread after each append by another log, and with a zero key, which
 // means any thread, when it may have missed some. It ends with ctx. If the server goes away it
 // connects again.
-func (c config) listen(ctx context.Context, wake func(store.Key)) error {
+func (d *database) listen(ctx context.Context, wake func(store.Key)) error {
 	for {
-		c.listenOnce(ctx, wake)
+		d.listenOnce(ctx, wake)
 		wake(store.Key{})
 		select {
 		case <-ctx.Done():
@@ -42,8 +43,8 @@ func (c config) listen(ctx context.Context, wake func(store.Key)) error {
 }
 
 // listenOnce listens until its connection is lost.
-func (c config) listenOnce(ctx context.Context, wake func(store.Key)) {
-	conn, err := pgx.ConnectConfig(ctx, c.conn)
+func (d *database) listenOnce(ctx context.Context, wake func(store.Key)) {
+	conn, err := pgx.ConnectConfig(ctx, d.config.conn)
 	if err != nil {
 		return
 	}
@@ -52,40 +53,48 @@ func (c config) listenOnce(ctx context.Context, wake func(store.Key)) {
 		defer cancel()
 		conn.Close(ctx)
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+c.channel()); err != nil {
+	if _, err := conn.Exec(ctx, "LISTEN "+d.config.channel()); err != nil {
 		return
 	}
 	wake(store.Key{})
-	for ctx.Err() == nil && !conn.IsClosed() {
-		wait, cancel := context.WithTimeout(ctx, reread)
+	for again := time.Now().Add(reread); ctx.Err() == nil && !conn.IsClosed(); {
+		wait, cancel := context.WithDeadline(ctx, again)
 		n, err := conn.WaitForNotification(wait)
 		cancel()
-		if err != nil {
-			wake(store.Key{}) // the time is over, or the connection is
+		if err != nil { // the time is over, or the connection is
+			wake(store.Key{})
+			again = time.Now().Add(reread)
 			continue
 		}
-		wake(keyOf(n.Payload))
+		if key, by := parsePayload(n.Payload); by != d.notifier.id {
+			wake(key)
+		}
 	}
 }
 
-// payload returns the payload of a notification: a JSON array of the tenant and the thread. That
-// is at most 2 * 6 * store.MaxIDBytes bytes if all are control characters, and PostgreSQL accepts
+// payload returns the payload of a notification: a JSON array of the tenant, the thread, and the id
+// of the log that changed it, whose own followers know already. That is at most
+// 2 * 6 * store.MaxIDBytes bytes and the id if all are control characters, and PostgreSQL accepts
 // less than 8000. A longer one is left out, which means any thread.
-func payload(key store.Key) string {
-	text, err := json.Marshal([2]string{key.Tenant, key.Thread})
+func payload(key store.Key, id string) string {
+	text, err := json.Marshal([3]string{key.Tenant, key.Thread, id})
 	if err != nil || len(text) >= 8000 {
 		return ""
 	}
 	return string(text)
 }
 
-// keyOf returns the thread of a payload, or a zero key if it is not one of payload.
-func keyOf(text string) store.Key {
-	var ids [2]string
-	if json.Unmarshal([]byte(text), &ids) != nil {
-		return store.Key{}
+// parsePayload returns the thread of a payload, and the id of the log that changed it. The key is
+// zero if the text is not one of payload, and the id is empty if an older program sent it.
+func parsePayload(text string) (key store.Key, id string) {
+	var ids []string
+	if json.Unmarshal([]byte(text), &ids) != nil || len(ids) < 2 {
+		return store.Key{}, ""
 	}
-	return store.Key{Tenant: ids[0], Thread: ids[1]}
+	if len(ids) > 2 {
+		id = ids[2]
+	}
+	return store.Key{Tenant: ids[0], Thread: ids[1]}, id
 }
 
 // A notifier notifies other processes of appends. It does so after the commit: PostgreSQL
@@ -94,6 +103,7 @@ func keyOf(text string) store.Key {
 type notifier struct {
 	db      *sql.DB
 	channel string
+	id      string // that of the log, in its notifications
 
 	mu      sync.Mutex
 	pending map[store.Key]bool
@@ -102,7 +112,7 @@ type notifier struct {
 }
 
 func newNotifier(db *sql.DB, schema string) *notifier {
-	n := &notifier{db: db, channel: schema, pending: make(map[store.Key]bool)}
+	n := &notifier{db: db, channel: schema, id: rand.Text(), pending: make(map[store.Key]bool)}
 	n.idle.L = &n.mu
 	return n
 }
@@ -125,7 +135,7 @@ func (n *notifier) run() {
 	for len(n.pending) > 0 {
 		threads := make([]string, 0, len(n.pending))
 		for key := range n.pending {
-			threads = append(threads, payload(key))
+			threads = append(threads, payload(key, n.id))
 		}
 		clear(n.pending)
 		n.mu.Unlock()

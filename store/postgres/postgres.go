@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string, create bool) (store.Log, error) {
 	dialect := &sqlstore.Dialect{
 		Goose: goose.DialectPostgres, Locker: locker{c.schema},
 		Begin: func(ctx context.Context) (*sql.Tx, error) { return d.db.BeginTx(ctx, nil) },
-		Write: d.append, Watch: c.listen, Gone: gone, Elements: "jsonb_array_elements($1::jsonb) AS k(value)", Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE", Leases: c.leases,
+		Write: d.append, Watch: d.listen, Gone: gone, Elements: "jsonb_array_elements($1::jsonb) AS k(value)", Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE", Leases: c.leases,
 		Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
 	dialect.Migrations, err = fs.Sub(migrations, "migrations")
@@ -136,7 +136,7 @@ func pageRows() string {
 
 // notify implements sqlstore.Dialect.Notify.
 func (d *database) notify(ctx context.Context, tx *sql.Tx, key store.Key) error {
-	_, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", d.config.schema, payload(key))
+	_, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", d.config.schema, payload(key, d.notifier.id))
 	return err
 }
 

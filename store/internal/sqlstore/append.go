@@ -61,13 +61,14 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 			}
 			return 0, err
 		}
+		id := w.Thread // which Write sets if it is 0
 		written, err := l.dialect.Write(ctx, w)
 		if err != nil {
 			return 0, l.explain(err)
 		}
 		if written {
 			l.states.keep(w, before)
-			l.followers.wake(key)
+			l.followers.appended(w, id)
 			return b.Thread.Last, nil
 		}
 		// What this process has appended is no longer there, or more was appended since.

@@ -28,39 +28,58 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 	defer l.followers.remove(f)
 	r := reader{log: l}
 	defer r.close()
-	var seen found // the thread when it was read last
+	var seen found // the thread as it was at the last entry
 	var last mark  // that of the entry at after, or 0 if it is not known
-	for {
-		t, err := l.find(ctx, key)
-		l.followers.saw(f, t, err)
-		if rewound(seen, t, err) {
-			return store.ErrRewound
+	var other bool // the entry at after is another one now
+	pass := func(e *store.Entry) bool {
+		if e.Position < after {
+			return true
 		}
-		if err == nil && t != seen {
-			r.thread = t.id
-			other, more := false, false
-			// The entry at after is read again, to see that it is still the same.
-			more, err = r.read(ctx, after-1, t.last, func(e *store.Entry) bool {
-				m := markOf(e)
-				if e.Position == after {
-					other = last != 0 && m != last
-					last = m
-					return !other
-				}
-				after, last = e.Position, m
-				return yield(e)
-			})
-			switch {
+		m := markOf(e)
+		if e.Position == after {
+			other = last != 0 && m != last
+			last = m
+			return !other
+		}
+		after, last = e.Position, m
+		return yield(e)
+	}
+	for {
+		batches, look := l.followers.take(f)
+		for _, b := range batches {
+			switch more := b.each(pass); {
 			case other:
 				return store.ErrRewound
-			case err == nil && !more:
+			case !more:
 				return nil
-			case err == nil:
-				seen = t
 			}
+			seen = b.after
 		}
-		if err != nil && !errors.Is(err, store.ErrNoThread) && !l.gone(ctx, err) {
-			return err
+		if look {
+			t, err := l.find(ctx, key)
+			l.followers.saw(f, t, err)
+			if rewound(seen, t, err) {
+				return store.ErrRewound
+			}
+			if err == nil && t != seen {
+				r.thread = t.id
+				more := false
+				// The entry at after is read again, to see that it is still the same.
+				more, err = r.read(ctx, after-1, t.last, pass)
+				switch {
+				case other:
+					return store.ErrRewound
+				case err != nil:
+					l.followers.saw(f, found{}, err)
+				case !more:
+					return nil
+				default:
+					seen = t
+				}
+			}
+			if err != nil && !errors.Is(err, store.ErrNoThread) && !l.gone(ctx, err) {
+				return err
+			}
 		}
 		select {
 		case <-f.woken:

@@ -26,16 +26,21 @@ type followers struct {
 // follower is one call of Follow.
 type follower struct {
 	key    store.Key
-	seen   found         // the thread as it was found last; zero if there was none
-	failed bool          // it was not found because of an error, or not yet
-	woken  chan struct{} // has a value if there may be new entries
-	ended  chan struct{} // closed when the watch has ended
-	err    error         // why it has
+	seen   found // the thread as it was found last; zero if there was none
+	failed bool  // it was not found because of an error, or not yet
+	look   bool  // the database may have something that is not in batches
+	// batches are what this process has appended since then: the first follows what was seen,
+	// and each other one the one before it.
+	batches []*batch
+	bytes   int64         // of batches
+	woken   chan struct{} // has a value if there may be new entries
+	ended   chan struct{} // closed when the watch has ended
+	err     error         // why it has
 }
 
 // add adds a follower of a thread.
 func (s *followers) add(key store.Key) *follower {
-	f := &follower{key: key, failed: true, woken: make(chan struct{}, 1), ended: make(chan struct{})}
+	f := &follower{key: key, failed: true, look: true, woken: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -66,11 +71,59 @@ func (s *followers) add(key store.Key) *follower {
 	return f
 }
 
-// saw notes what a follower found.
+// saw notes what a follower found. It drops the batches that the follower will read with that.
 func (s *followers) saw(f *follower, t found, err error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	f.seen, f.failed = t, err != nil && !errors.Is(err, store.ErrNoThread)
-	s.mu.Unlock()
+	for len(f.batches) > 0 && (f.failed || f.batches[0].before != t) {
+		f.bytes -= f.batches[0].size()
+		f.batches = f.batches[1:]
+	}
+}
+
+// take removes and returns what a follower of a thread gets without reading the database, and
+// reports whether it has to look there afterwards. The follower has seen the batches then.
+func (s *followers) take(f *follower) (batches []*batch, look bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batches, look = f.batches, f.look
+	if n := len(batches); n > 0 {
+		f.seen = batches[n-1].after
+	}
+	f.batches, f.bytes, f.look = nil, 0, false
+	return batches, look
+}
+
+// appended gives what this process has appended to the followers of the thread that have
+// everything before it. The others look at the database. id is that of the thread before, or 0 if
+// it did not exist.
+func (s *followers) appended(w *Write, id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := found{id, w.Before.Last, w.Before.Bytes, w.UpdatedBefore}
+	var b *batch
+	for f := range s.all[w.Key] {
+		if f.follows(before, w.size()) {
+			if b == nil {
+				b = newBatch(before, w)
+			}
+			f.batches, f.bytes = append(f.batches, b), f.bytes+w.size()
+		} else {
+			f.look = true
+		}
+		f.wake()
+	}
+}
+
+// follows reports whether an append to the thread follows what the follower has, and whether there
+// is room for it.
+func (f *follower) follows(before found, bytes int64) bool {
+	has := f.seen
+	if n := len(f.batches); n > 0 {
+		has = f.batches[n-1].after
+	}
+	return !f.failed && has == before && f.bytes+bytes <= batchBytes
 }
 
 // remove removes a follower. The last one stops the watch.
@@ -90,27 +143,29 @@ func (s *followers) remove(f *follower) {
 	}
 }
 
-// wake wakes the followers of a thread.
+// wake makes the followers of a thread look at the database.
 func (s *followers) wake(key store.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for f := range s.all[key] {
+		f.look = true
 		f.wake()
 	}
 }
 
-// wakeAll wakes all followers.
+// wakeAll makes all followers look at the database.
 func (s *followers) wakeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.all {
 		for f := range of {
+			f.look = true
 			f.wake()
 		}
 	}
 }
 
-// wakeChanged wakes the followers of threads that are no longer as they found them. Threads
+// wakeChanged makes the followers look of threads that are no longer as they found them. Threads
 // that do not exist are zero in now, and deleted ones are in gone.
 func (s *followers) wakeChanged(keys []store.Key, now map[store.Key]found, gone map[store.Key]bool) {
 	s.mu.Lock()
@@ -118,12 +173,14 @@ func (s *followers) wakeChanged(keys []store.Key, now map[store.Key]found, gone 
 	for _, key := range keys {
 		for f := range s.all[key] {
 			if f.failed || gone[key] || f.seen != now[key] {
+				f.look = true
 				f.wake()
 			}
 		}
 	}
 }
 
+// wake wakes a follower that waits. The caller holds the lock of all followers.
 func (f *follower) wake() {
 	select {
 	case f.woken <- struct{}{}:
