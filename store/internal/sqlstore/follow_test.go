@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/index"
 )
 
 // TestFollowers checks which followers are woken, and that the watch runs only while there
@@ -107,4 +109,68 @@ func TestFollowers(t *testing.T) {
 		t.Error("a follower of a closed log")
 	}
 	<-two.ended
+}
+
+// TestBatches checks which appends of this process a follower gets without looking at the database.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	key := store.Key{Thread: "t"}
+	at := func(last int64) found { return found{id: min(last, 1), last: last, bytes: last, updated: 10 * last} }
+	// appended adds one entry after a position, of a number of bytes.
+	appended := func(s *followers, after int64, bytes int) {
+		w := &Write{
+			Key: key, Thread: 1, Before: index.Thread{Last: after, Bytes: after}, UpdatedBefore: 10 * after, Now: 10 * (after + 1),
+			Entries: []store.Entry{{Stream: "s", Kind: store.Event, Data: make([]byte, bytes)}},
+			Batch:   &index.Batch{Thread: index.Thread{Last: after + 1, Bytes: after + int64(bytes)}, Rows: make([]index.Row, 1)},
+		}
+		s.appended(w, min(after, 1))
+	}
+	for name, test := range map[string]struct {
+		do   func(*followers, *follower)
+		want []int64 // the positions of the batches
+		look bool
+	}{
+		"a new thread":           {func(s *followers, f *follower) { appended(s, 0, 1) }, []int64{1}, false},
+		"several":                {func(s *followers, f *follower) { appended(s, 0, 1); appended(s, 1, 1) }, []int64{1, 2}, false},
+		"in another order":       {func(s *followers, f *follower) { appended(s, 1, 1); appended(s, 0, 1) }, []int64{1}, true},
+		"a gap":                  {func(s *followers, f *follower) { appended(s, 0, 1); appended(s, 2, 1) }, []int64{1}, true},
+		"of another process too": {func(s *followers, f *follower) { appended(s, 0, 1); s.wake(key) }, []int64{1}, true},
+		"too large":              {func(s *followers, f *follower) { appended(s, 0, batchBytes+1) }, nil, true},
+		"too much":               {func(s *followers, f *follower) { appended(s, 0, 1); appended(s, 1, batchBytes) }, []int64{1}, true},
+		"seen before":            {func(s *followers, f *follower) { appended(s, 0, 1); s.saw(f, at(0), store.ErrNoThread) }, []int64{1}, false},
+		"seen between":           {func(s *followers, f *follower) { appended(s, 0, 1); appended(s, 1, 1); s.saw(f, at(1), nil) }, []int64{2}, false},
+		"seen after":             {func(s *followers, f *follower) { appended(s, 0, 1); s.saw(f, at(1), nil) }, nil, false},
+		"seen later":             {func(s *followers, f *follower) { appended(s, 0, 1); s.saw(f, at(5), nil); appended(s, 5, 1) }, []int64{6}, false},
+		"away": {func(s *followers, f *follower) {
+			appended(s, 0, 1)
+			s.saw(f, found{}, errors.New("away"))
+			appended(s, 1, 1)
+		}, nil, true},
+	} {
+		s := followers{watch: func(ctx context.Context, _ func(store.Key)) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		f := s.add(key)
+		if batches, look := s.take(f); len(batches) > 0 || !look {
+			t.Fatal("a new follower does not look at the database")
+		}
+		s.saw(f, found{}, store.ErrNoThread)
+		test.do(&s, f)
+		batches, look := s.take(f)
+		var got []int64
+		for _, b := range batches {
+			b.each(func(e *store.Entry) bool {
+				got = append(got, e.Position)
+				return true
+			})
+		}
+		if !slices.Equal(got, test.want) || look != test.look {
+			t.Errorf("%s: the batches %v, looks: %t; want %v, %t", name, got, look, test.want, test.look)
+		}
+		if f.bytes != 0 {
+			t.Errorf("%s: %d bytes are left", name, f.bytes)
+		}
+		s.remove(f)
+	}
 }
