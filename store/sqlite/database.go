@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -31,15 +30,14 @@ const readers = 8
 
 // database has the connections to the file.
 type database struct {
-	path   string
-	access access
-	read   *sql.DB
-	write  *sql.DB // one connection; nil if the log can only be read
-	// insertOne and insertMany insert 1 and rowsAtOnce rows of entries.
-	insertOne, insertMany *sql.Stmt
-	group                 group
-	claim                 *claim
-	identity              *identity
+	path       string
+	access     access
+	read       *sql.DB
+	write      *sql.DB // one connection; nil if the log can only be read
+	statements statements
+	group      group
+	claim      *claim
+	identity   *identity
 }
 
 // setUp creates the tables of an empty database, or brings them up to date. It uses a
@@ -107,7 +105,7 @@ func (d *database) connect(ctx context.Context) (err error) {
 	}
 	d.write = d.pool(busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB))
 	d.write.SetMaxOpenConns(1)
-	if err := d.prepare(ctx); err != nil {
+	if err := d.statements.prepare(ctx, d.write); err != nil {
 		return errors.Join(err, d.disconnect())
 	}
 	return nil
@@ -150,16 +148,6 @@ func (d *database) begin(ctx context.Context) (tx *sql.Tx, err error) {
 		return err
 	})
 	return tx, err
-}
-
-// prepare prepares the statements that are used most.
-func (d *database) prepare(ctx context.Context) (err error) {
-	const query = `INSERT OR ROLLBACK INTO entries (thread_id, position, run, stream_number, kind, type, arrived_at, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
-	if d.insertOne, err = d.write.PrepareContext(ctx, query); err != nil {
-		return err
-	}
-	d.insertMany, err = d.write.PrepareContext(ctx, query+strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?, ?)`, rowsAtOnce-1))
-	return err
 }
 
 // disconnect closes the connections. The last one of all processes moves everything from the
@@ -289,7 +277,7 @@ func (d *database) otherVersion(ctx context.Context) (version int64) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*pollEvery)
 	defer cancel()
-	if d.write.QueryRowContext(ctx, dataVersion).Scan(&version) != nil {
+	if d.statements.dataVersion.QueryRowContext(ctx).Scan(&version) != nil {
 		return 0
 	}
 	return version
