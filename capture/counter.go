@@ -15,8 +15,9 @@ type Counter struct {
 	Frame func(*Frame)
 
 	splitter *Splitter
-	rest     []byte // unread bytes of the piece
-	over     bool   // there are no more pieces
+	start    [16]byte // the first bytes, as far as they were read for the byte order mark
+	rest     []byte   // unread bytes of the piece
+	over     bool     // there are no more pieces
 	events   int
 }
 
@@ -37,7 +38,7 @@ var errMore = errors.New("the next piece has not arrived")
 // NewCounter returns a Counter for a response with the given framing.
 func NewCounter(f Framing) *Counter {
 	c := &Counter{}
-	c.splitter = NewSplitter(c, f)
+	c.splitter = newSplitter(c, c, f)
 	return c
 }
 
@@ -68,6 +69,15 @@ func (c *Counter) drain() {
 	}
 }
 
+// next implements blocks. A block is what is unread of the piece, so nothing is copied. But the
+// byte order mark may be in several pieces.
+func (c *Counter) next() []byte {
+	if !c.splitter.begun {
+		return c.start[:]
+	}
+	return c.rest
+}
+
 // Read implements io.Reader for the counter's splitter. It returns the unread bytes
 // of the piece.
 func (c *Counter) Read(p []byte) (int, error) {
@@ -77,7 +87,10 @@ func (c *Counter) Read(p []byte) (int, error) {
 		}
 		return 0, errMore
 	}
-	n := copy(p, c.rest)
+	n := len(c.rest)
+	if !c.splitter.begun {
+		n = copy(p, c.rest)
+	} // otherwise p is what next returned
 	c.rest = c.rest[n:]
 	return n, nil
 }
