@@ -24,7 +24,7 @@ func (e endless) Close() error               { return nil }
 func BenchmarkRead(b *testing.B) {
 	p := start(b, "http://localhost", func(s *Settings) { s.QueueBytes = 1 << 40 }).proxy
 	g := &Recording{recorder: p.recorder, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{})}
-	x := &passing{proxy: p, recording: g}
+	x := &passing{proxy: p, recording: g, began: time.Now()}
 	t := &tap{ReadCloser: endless("data: " + strings.Repeat("x", 140) + "\n\n"), x: x}
 	buf := make([]byte, 64<<10)
 	b.ReportAllocs()

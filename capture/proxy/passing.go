@@ -200,8 +200,8 @@ func (x *passing) record(response *http.Response, mediaType string) {
 type tap struct {
 	io.ReadCloser
 	x    *passing
-	n    int // of the previous read
-	read time.Time
+	n    int           // of the previous read
+	read time.Duration // from the begin of the exchange to the end of the previous read
 }
 
 // Read reads from the upstream. ReverseProxy calls it again when it has passed on what the
@@ -210,10 +210,10 @@ func (t *tap) Read(p []byte) (int, error) {
 	x := t.x
 	t.passed()
 	n, err := t.ReadCloser.Read(p)
-	t.n, t.read = n, time.Now()
+	t.n, t.read = n, time.Since(x.began) // which reads one clock; time.Now reads two
 	x.bytes += int64(n)
 	if x.recording != nil && n > 0 {
-		if failed := x.recording.Write(p[:n], t.read); failed != nil && x.proxy.settings.FailOnStore {
+		if failed := x.recording.Write(p[:n], x.began.Add(t.read)); failed != nil && x.proxy.settings.FailOnStore {
 			x.cancel(failed)
 			x.end = capture.EndStorage
 			return 0, failed
@@ -231,7 +231,7 @@ func (t *tap) Read(p []byte) (int, error) {
 // passed is called when what the previous Read returned was passed on.
 func (t *tap) passed() {
 	if t.n > 0 {
-		t.x.proxy.settings.Observer.Passed(t.n, time.Since(t.read))
+		t.x.proxy.settings.Observer.Passed(t.n, time.Since(t.x.began)-t.read)
 		t.n = 0
 		if t.x.recording != nil {
 			t.x.recording.Wake()

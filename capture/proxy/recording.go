@@ -120,7 +120,7 @@ type block struct {
 // writes. A queue whose first read has largeRead bytes begins with a large one.
 const (
 	smallBytes = 8 << 10
-	largeBytes = 256 << 10
+	largeBytes = 64 << 10
 	largeRead  = smallBytes / 2
 )
 
@@ -137,7 +137,7 @@ type blocks struct{ small, large sync.Pool }
 func (s *blocks) get(large bool) *block {
 	pool, bytes, arrivals := &s.small, smallBytes, 128
 	if large {
-		pool, bytes, arrivals = &s.large, largeBytes, 4096
+		pool, bytes, arrivals = &s.large, largeBytes, 1024
 	}
 	if b, ok := pool.Get().(*block); ok {
 		return b

@@ -32,7 +32,7 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second, // of HTTP/2
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    -1,
-		ReadBufferSize:         exchange.ReadBytes,
+		ReadBufferSize:         readBytes,
 		MaxResponseHeaderBytes: exchange.HeaderBytes,
 	}
 }
@@ -41,6 +41,10 @@ func newTransport() *http.Transport {
 // only when the buffer is full or a chunk is complete, so larger buffers would hold back
 // more of a large event.
 const copyBytes = 32 << 10
+
+// readBytes is the size of the buffer of each connection to the upstream. Chunks that are larger are
+// read past it.
+const readBytes = 16 << 10
 
 // buffers is a pool of buffers for ReverseProxy.
 type buffers struct{ pool sync.Pool }
