@@ -180,7 +180,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,seals,witness,spec,peer,dist,roots
+LANES := live,assaycli,judge,client,browser,postgres,programs,signatures,seals,witness,spec,peer,work,dist,roots
 .PHONY: static
 static: check-format check-modules vet staticcheck ## check formats, modules, vet and staticcheck
 
@@ -395,6 +395,10 @@ spec: ## compare our verdicts on the form of 20,000 generated events with the sc
 
 VALIDATE_PEER := project/lint/peer
 VALIDATE_PEER_VENV = $(VENV) $(VALIDATE_PEER)/requirements.txt -- $(INSTALL_VENV)
+.PHONY: work
+work: ## count the statements that the program executes for six captures, and compare them with those of the last commit; WORK_FLAGS=-update writes the counts
+	@$(GOTEST) -tags work -run '^TestWork$$' ./cmd/internal/bench/work $(WORK_FLAGS)
+
 .PHONY: validate-peer
 validate-peer: ## compare the findings of lint with those of ag-ui-validate, another checker, on the captures, the vectors and 5,000 changed streams
 	@venv=$$($(VALIDATE_PEER_VENV)); P20EXPORT_PEER=$$venv/venv/bin/python $(GOTEST) -tags peer -run '^TestPeer' ./$(VALIDATE_PEER)

@@ -132,6 +132,7 @@ var floors = map[string][]string{
 	"cmd/internal/bench/peers":               {"cmd/internal/bench/captures", "cmd/internal/bench/page"},
 	"cmd/internal/bench/peers/hash":          {},
 	"cmd/internal/bench/peers/link":          {},
+	"cmd/internal/bench/work":                {},
 	"cmd/internal/bench/processes":           {"cmd/internal/bench/page"},
 	"cmd/internal/bench/proxy":               {"cmd/internal/bench/page", "cmd/internal/bench/processes", "cmd/internal/bench/traffic"},
 	"cmd/internal/bench/serve":               {"cmd/internal/bench/logs", "cmd/internal/bench/page", "cmd/internal/bench/processes", "cmd/internal/bench/traffic", "serve", "store/seal", "store", "project/sign"},
