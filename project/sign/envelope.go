@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -46,6 +45,18 @@ type Envelope struct {
 type Signed struct {
 	KeyID string
 	Bytes []byte
+}
+
+// encoded is the JSON of an envelope.
+type encoded struct {
+	PayloadType string             `json:"payloadType"`
+	Payload     string             `json:"payload"`
+	Signatures  []encodedSignature `json:"signatures"`
+}
+
+type encodedSignature struct {
+	KeyID string `json:"keyid"`
+	Sig   string `json:"sig"`
 }
 
 // Decode reads a DSSE envelope. Members that the DSSE specification does not have are
@@ -110,16 +121,18 @@ func decodeBase64(s string) ([]byte, error) {
 
 // Encode returns the envelope as one line of JSON.
 func (e *Envelope) Encode() ([]byte, error) {
-	raw := dsse.Envelope{PayloadType: e.PayloadType, Payload: base64.StdEncoding.EncodeToString(e.Payload)}
+	raw := encoded{PayloadType: e.PayloadType, Payload: base64.StdEncoding.EncodeToString(e.Payload)}
 	for _, s := range e.Signatures {
-		raw.Signatures = append(raw.Signatures, dsse.Signature{KeyID: s.KeyID, Sig: base64.StdEncoding.EncodeToString(s.Bytes)})
+		raw.Signatures = append(raw.Signatures, encodedSignature{KeyID: s.KeyID, Sig: base64.StdEncoding.EncodeToString(s.Bytes)})
 	}
 	data, err := json.Marshal(raw)
 	return append(data, '\n'), err
 }
 
-// message returns the bytes that are signed: the pre-authentication encoding of DSSE.
-func (e *Envelope) message() []byte { return dsse.PAE(e.PayloadType, e.Payload) }
+// message returns the bytes that are signed: the pre-authentication encoding (PAE) of DSSE.
+func (e *Envelope) message() []byte {
+	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload)
+}
 
 // A Signer signs messages with one key.
 type Signer interface {
