@@ -106,7 +106,7 @@ var commands = []command{
 }
 
 // newRoot returns the root command. If the first argument names a subcommand, only
-// that subcommand is added; otherwise all of them are.
+// that subcommand is added; otherwise all of them are, and cobra's completion command.
 func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
@@ -149,6 +149,7 @@ correctness.`,
 	root.SetOut(stdout) // before the completion command is created, which keeps it
 	root.SetErr(stderr)
 	named := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] })
+	root.CompletionOptions.DisableDefaultCmd = named >= 0
 	var order []string
 	for i, c := range commands {
 		if order = append(order, c.name); !root.ContainsGroup(c.group) {
