@@ -27,8 +27,9 @@ const maxRowBuffer = 1 << 20
 
 // Writer writes rows.
 type Writer struct {
-	out *bufio.Writer // stores its first error
-	row bytes.Buffer  // reused
+	out     *bufio.Writer // stores its first error
+	row     bytes.Buffer  // reused
+	escaped []byte        // a part of a text, reused
 }
 
 // New returns a Writer that writes to out.
@@ -43,7 +44,7 @@ func (w *Writer) Write(name string, row any, last ...Member) error {
 				w.out.WriteByte(',')
 				w.out.Write(artifact.AppendString(nil, m.Name))
 				w.out.WriteByte(':')
-				writeText(w.out, *m.Text)
+				writeText(w, *m.Text)
 			}
 		}
 	})
@@ -52,7 +53,7 @@ func (w *Writer) Write(name string, row any, last ...Member) error {
 // WriteText is like Write, but writes text in the place of the last member of the row, which must
 // be null. However large the text is, its JSON is not in memory.
 func (w *Writer) WriteText(name string, row any, text []byte) error {
-	return w.write(name, row, "null}", func() { writeText(w.out, text) })
+	return w.write(name, row, "null}", func() { writeText(w, text) })
 }
 
 // write writes a row up to an end, and what comes in the place of the end before the brace.
@@ -76,23 +77,24 @@ func (w *Writer) write(name string, row any, end string, rest func()) error {
 const textChunk = 4 << 10
 
 // writeText writes a JSON string. Invalid UTF-8 becomes U+FFFD.
-func writeText[T string | []byte](w *bufio.Writer, text T) {
-	w.WriteByte('"')
+func writeText[T string | []byte](w *Writer, text T) {
+	w.out.WriteByte('"')
 	for len(text) > 0 {
 		chunk := text[:min(textChunk, len(text))]
-		out, n := strictjson.AppendASCII(w.AvailableBuffer(), chunk)
+		var n int
+		w.escaped, n = strictjson.AppendASCII(w.escaped[:0], chunk)
 		text = text[n:]
 		if n < len(chunk) {
 			r, size := utf8.DecodeRuneInString(string(text[:min(utf8.UTFMax, len(text))]))
 			if text = text[size:]; finding.NeedsEscape(r) {
-				out = strictjson.AppendEscaped(out, r)
+				w.escaped = strictjson.AppendEscaped(w.escaped, r)
 			} else {
-				out = utf8.AppendRune(out, r)
+				w.escaped = utf8.AppendRune(w.escaped, r)
 			}
 		}
-		w.Write(out)
+		w.out.Write(w.escaped)
 	}
-	w.WriteByte('"')
+	w.out.WriteByte('"')
 }
 
 // Encode writes a row to buf. It returns the text that replaces the first byte, so that the
