@@ -75,14 +75,14 @@ func (s *Server) entries(q *request, after int64, limit int) (*entryList, error)
 	}
 	list := &entryList{
 		ThreadID: t.Thread, First: after + 1, Last: t.Last,
-		Types: []string{}, Streams: []string{}, Kinds: []store.Kind{store.Event, store.Input, store.Closing, store.End},
+		Types: []string{}, Streams: []string{}, Kinds: store.Kinds(),
 		Type: []int{}, Kind: []int{}, Stream: []int{}, Run: []int64{}, Bytes: []int{}, Arrived: []*int64{},
 	}
 	types, streams, kinds := newNames(&list.Types), newNames(&list.Streams), map[store.Kind]int{}
 	for i, kind := range list.Kinds {
 		kinds[kind] = i
 	}
-	for e, err := range s.settings.Log.Read(q.Context(), q.key(), after) {
+	for e, err := range s.settings.Log.Select(q.Context(), q.key(), store.Selection{After: after, Bare: store.Kinds()}) {
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (s *Server) entries(q *request, after int64, limit int) (*entryList, error)
 		list.Kind = append(list.Kind, kinds[e.Kind])
 		list.Stream = append(list.Stream, streams.number(e.Stream))
 		list.Run = append(list.Run, e.Run)
-		list.Bytes = append(list.Bytes, len(e.Data))
+		list.Bytes = append(list.Bytes, int(e.Size))
 		var arrived *int64
 		if !e.Arrived.IsZero() {
 			arrived = new(e.Arrived.UnixMicro())
@@ -155,7 +155,7 @@ func (s *Server) dataAt(q *request, position int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range s.settings.Log.Read(q.Context(), q.key(), position-1) {
+	for e, err := range s.settings.Log.Select(q.Context(), q.key(), store.At(position)) {
 		if err != nil {
 			return nil, err
 		}

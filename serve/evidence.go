@@ -164,14 +164,13 @@ func (s *Server) requestOf(ctx context.Context, run *store.Run) (sent time.Time,
 	if err != nil {
 		return sent, "", err
 	}
-	for e, err := range s.settings.Log.Read(ctx, run.Key, max(stream.First, 1)-1) {
+	for e, err := range s.settings.Log.Select(ctx, run.Key, store.At(max(stream.First, 1))) {
 		if err != nil {
 			return sent, "", err
 		}
 		if e.Position == stream.First && e.Kind == store.Input {
 			sent, request = e.Arrived, digest.Of(e.Data)
 		}
-		break
 	}
 	return sent, request, nil
 }

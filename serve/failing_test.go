@@ -47,8 +47,12 @@ func (f *failing) Thread(ctx context.Context, key store.Key) (store.Thread, erro
 }
 
 func (f *failing) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return f.Select(ctx, key, store.Selection{After: after})
+}
+
+func (f *failing) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
 	return func(yield func(*store.Entry, error) bool) {
-		for e, err := range f.Log.Read(ctx, key, after) {
+		for e, err := range f.Log.Select(ctx, key, s) {
 			if err == nil && e.Position == 1 && f.rewritten.Load() {
 				e.Data = []byte("{}")
 			}

@@ -75,7 +75,7 @@ func (s *Server) lineage(q *request) (document any, ok bool) {
 // closingCode returns the code of the closing at a position of the thread, or nil if the entry
 // is of the agent.
 func (s *Server) closingCode(q *request, position int64) (*string, error) {
-	for e, err := range s.settings.Log.Read(q.Context(), q.key(), position-1) {
+	for e, err := range s.settings.Log.Select(q.Context(), q.key(), store.At(position)) {
 		if err != nil || e.Kind != store.Closing {
 			return nil, err
 		}

@@ -318,7 +318,7 @@ func (s *supersedeTrial) read(r *rand.Rand) {
 			if id <= position {
 				s.t.Errorf("position %d comes after %d", id, position)
 			}
-			for e, err := range s.log.Events(s.t.Context(), store.Key{Thread: "t"}, position, id, nil) {
+			for e, err := range s.log.Select(s.t.Context(), store.Key{Thread: "t"}, store.Events(position, id)) {
 				if err != nil || e.Position < id || e.Position == id && string(e.Data) != data {
 					s.t.Errorf("a reader misses %d, or got something else at %d: %s, %v", e.Position, id, data, err)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -36,10 +37,10 @@ type Log interface {
 	// ErrDeleted if the thread was deleted. If it is deleted during the iteration, the
 	// iteration yields all entries or ends with ErrDeleted.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
-	// Events returns the entries of a thread after a position and up to another that are
-	// events or closing events of the given types, or of all types if there are none. It does
-	// not read the data of other entries, if they are not packed. Otherwise it is like Read.
-	Events(ctx context.Context, key Key, after, to int64, types []string) iter.Seq2[*Entry, error]
+	// Select returns the entries of a thread that a selection selects. It does not read other
+	// entries, nor data that the selection leaves out, unless they are packed. Otherwise it is
+	// like Read.
+	Select(ctx context.Context, key Key, s Selection) iter.Seq2[*Entry, error]
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration
 	// ends when ctx is done, the thread is deleted or the log is closed, with the error of
@@ -66,9 +67,10 @@ type Log interface {
 	// thread, and by start. Deleted threads have none.
 	Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error]
 	// Pack compresses the entries of ended runs of a thread, and the entries of ended
-	// streams that belong to no run, unless they are packed already. It returns what it
-	// packed. Readers see no difference. The error is ErrNoThread if the thread does not
-	// exist, and ErrDeleted if it was deleted.
+	// streams that belong to no run, unless they are packed already. Successive entries that
+	// are smaller than MinPackBytes, and smaller than all that is packed of the thread, wait
+	// until others follow. It returns what it packed. Readers see no difference. The error is
+	// ErrNoThread if the thread does not exist, and ErrDeleted if it was deleted.
 	Pack(ctx context.Context, key Key) (Packed, error)
 	// Delete deletes the entries of a thread and leaves a mark that it was deleted, so that
 	// nothing can be appended to it any more. It returns what was deleted, also if the
@@ -107,6 +109,11 @@ const MaxIDBytes = 1024
 // MaxEntryBytes is the maximum size of the data of an entry.
 const MaxEntryBytes = capture.MaxEventBytes
 
+// MinPackBytes is the size of the data of successive entries that Log.Pack always packs. Each
+// entry counts one byte more. Smaller packs double in size, so a thread that is packed after each
+// run has at most 17 of them, and usually half a dozen.
+const MinPackBytes = 64 << 10
+
 // Kind is the kind of an entry.
 type Kind string
 
@@ -123,6 +130,9 @@ const (
 	// End is the end of a stream. Its data is a capture.End, which says how it ended.
 	End Kind = "end"
 )
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Event, Input, Closing, End} }
 
 // Entry is an entry of a thread.
 type Entry struct {
@@ -142,6 +152,35 @@ type Entry struct {
 	Arrived time.Time
 	// Data is the text of the entry, byte for byte. An event need not be valid JSON.
 	Data []byte
+	// Size is the size of Data in bytes if a Selection left it out, and otherwise 0. Append
+	// ignores it.
+	Size int64
+}
+
+// Selection selects entries of a thread.
+type Selection struct {
+	// After is the position after which the entries begin, and To the position of the last. If
+	// To is 0, there is no limit.
+	After, To int64
+	// Kinds and Types, if not empty, are the kinds and the types that are selected.
+	Kinds []Kind
+	Types []string
+	// Bare are the kinds whose data is left out: Data is nil, and Size is its size.
+	Bare []Kind
+}
+
+// At returns the selection of the entry at a position, which is at least 1.
+func At(position int64) Selection { return Selection{After: position - 1, To: position} }
+
+// Events returns the selection of the events and closing events after a position and up to
+// another, which is at least 1, that have one of the given types. Without types, it has all.
+func Events(after, to int64, types ...string) Selection {
+	return Selection{After: after, To: to, Kinds: []Kind{Event, Closing}, Types: types}
+}
+
+// Selects reports whether the kind and the type of an entry are selected.
+func (s *Selection) Selects(kind Kind, name string) bool {
+	return (len(s.Kinds) == 0 || slices.Contains(s.Kinds, kind)) && (len(s.Types) == 0 || slices.Contains(s.Types, name))
 }
 
 // Thread describes a thread.

@@ -110,11 +110,15 @@ func (c *catFlags) cat(ctx context.Context, f *storeFlags, log store.Log, t stor
 			from = min(from, run.Last) // the run may end before the position of --after
 		}
 	}
-	entries := log.Read
-	if follow {
-		entries = log.Follow
+	which := store.Selection{After: from, To: run.Last} // 0 for all
+	if *c.format != render.JSON {
+		which.Kinds = []store.Kind{store.Event, store.Closing}
 	}
-	for e, err := range entries(ctx, t.Key, from) {
+	entries := log.Select(ctx, t.Key, which)
+	if follow {
+		entries = log.Follow(ctx, t.Key, from)
+	}
+	for e, err := range entries {
 		switch {
 		case errors.Is(err, store.ErrDeleted):
 			return f.failed(fmt.Errorf("thread %s was deleted while it was read", finding.Quote(t.Thread)))

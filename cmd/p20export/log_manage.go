@@ -59,8 +59,11 @@ changes: every command and every reader sees the same entries, byte for byte.
 The compressed form is read back and compared before the entries are removed, in
 the same transaction. If pack is interrupted, run it again.
 
+Successive entries wait until they are worth a pack: at least 64 KiB, or as much
+as is packed of the thread. So a thread can be packed after each run.
+
 Threads without anything to pack are not listed.
-` + exitHelp("everything that can be packed is packed", "", "the log could not be used, or has no such thread"),
+` + exitHelp("everything that is worth packing is packed", "", "the log could not be used, or has no such thread"),
 		Example: `  p20export log pack --all --store sqlite:events.db
   p20export log pack THREAD --store sqlite:events.db`,
 		ValidArgsFunction: completeThreads,

@@ -24,7 +24,7 @@ const atOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", atOnce) // for the programs that tests start
-	testscript.Main(m, map[string]func(){"p20export": main, "signer": signer})
+	testscript.Main(m, map[string]func(){"p20export": main, "signer": signer, "measured": measured})
 }
 
 // TestScripts runs the scripts in testdata/script, which specify the behavior of the program

@@ -137,8 +137,10 @@ func (b *batcher) place(tail bool) error {
 		if e.stream == b.source.Stream {
 			b.run, b.closed = max(b.run, e.run), b.closed || e.kind != kindOther
 		}
-		if b.next = (Cursor{Position: b.position, Check: e.check}); !tail || e.end > p.start || n == nearEvents {
-			break
+		b.next = Cursor{Position: b.position}
+		b.next.Check, err = b.feed.checkOf(b.ctx, &p)
+		if err != nil || !tail || e.end > p.start || n == nearEvents {
+			return err
 		}
 		b.position--
 	}

@@ -305,19 +305,37 @@ func (f *feed) read(ctx context.Context, position int64) (*cached, error) {
 	}
 	f.mu.Unlock()
 	p := &cached{page: page{after: position}}
-	for e, err := range f.log.Read(ctx, f.key, position) {
+	for e, err := range f.log.Select(ctx, f.key, store.Selection{After: position, To: to, Bare: []store.Kind{store.Input}}) {
 		if err != nil {
 			return nil, err
 		}
 		if p.full(e, f.pageLimit()) {
 			break
 		}
-		if p.add(e, time.Time{}); e.Position == to {
-			break
-		}
+		p.add(e, time.Time{})
 	}
 	if len(p.entries) == 0 {
 		return nil, fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, position+1)
 	}
 	return p, nil
+}
+
+// checkAt returns the check of the entry at a position of the log. It is 0 if the log has none.
+func (f *feed) checkAt(ctx context.Context, position int64) (check uint32, err error) {
+	for e, err := range f.log.Select(ctx, f.key, store.At(position)) {
+		if err != nil {
+			return 0, err
+		}
+		check = checkOf(e)
+	}
+	return check, nil
+}
+
+// checkOf returns the check of the first entry of a page, which is read again if its data was
+// left out.
+func (f *feed) checkOf(ctx context.Context, p *page) (uint32, error) {
+	if check := p.entries[0].check; check != 0 {
+		return check, nil
+	}
+	return f.checkAt(ctx, p.after+1)
 }

@@ -62,11 +62,11 @@ func (b *broken) Follow(ctx context.Context, key store.Key, after int64) iter.Se
 	}
 }
 
-func (b *broken) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+func (b *broken) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
 	b.mu.Lock()
 	b.reads++
 	b.mu.Unlock()
-	return b.Log.Read(ctx, key, after)
+	return b.Log.Select(ctx, key, s)
 }
 
 // reading is a reader in its own goroutine. Its text has no checks. Its fields can be read after synctest.Wait.

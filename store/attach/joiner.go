@@ -145,12 +145,8 @@ func (f *feed) restore(ctx context.Context, n *lineage.Node) error {
 		}
 	}
 	next := joinable{known: j.known, start: n.Position, stream: n.Source, position: j.known, ended: ended}
-	for e, err := range f.log.Read(ctx, f.key, j.known-1) {
-		if err != nil {
-			return err
-		}
-		next.check = checkOf(e)
-		break
+	if next.check, err = f.checkAt(ctx, j.known); err != nil {
+		return err
 	}
 	j.live = live
 	return j.set(making, next)
@@ -177,11 +173,13 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 		return err
 	}
 	defer making.drop()
-	for e, err := range f.log.Read(ctx, f.key, next.position) {
+	for e, err := range f.log.Select(ctx, f.key, store.Selection{After: next.position, To: to, Bare: []store.Kind{store.Input}}) {
 		if err != nil {
 			return err
 		}
-		next.position, next.check = e.Position, checkOf(e)
+		if next.position, next.check = e.Position, 0; e.Kind != store.Input {
+			next.check = checkOf(e)
+		}
 		switch {
 		case e.Run == next.start:
 			j.live.Entry(e)
@@ -189,8 +187,10 @@ func (f *feed) advance(ctx context.Context, to int64) error {
 		case e.Kind == store.End && e.Stream == next.stream:
 			next.ended = true
 		}
-		if e.Position >= to {
-			break
+	}
+	if next.check == 0 { // the data of the last entry was left out
+		if next.check, err = f.checkAt(ctx, next.position); err != nil {
+			return err
 		}
 	}
 	return j.set(making, next)

@@ -36,7 +36,7 @@ type entry struct {
 	stream string
 	kind   kind
 	json   bool      // it is an object in strict JSON
-	check  uint32    // see Cursor.Check
+	check  uint32    // see Cursor.Check; 0 if it is a request that was loaded
 	came   time.Time // when the follower got it; zero if it was loaded
 }
 
@@ -71,7 +71,10 @@ func hasText(e *store.Entry) bool { return e.Kind == store.Event || e.Kind == st
 
 // add adds the next entry.
 func (p *page) add(e *store.Entry, came time.Time) {
-	id := CursorOf(e)
+	id := Cursor{Position: e.Position}
+	if e.Size == 0 { // its data was not left out
+		id.Check = checkOf(e)
+	}
 	next := entry{run: e.Run, stream: e.Stream, json: e.Type != "", check: id.Check, came: came}
 	switch e.Kind {
 	case store.Event, store.Closing:

@@ -189,7 +189,11 @@ func (r *reader) begin(c Cursor) error {
 	}
 	p, missing, err := r.feed.page(r.ctx, at-1)
 	p.part.drop() // the entry is used at once
-	if err == nil && (missing != nil || c.Compacted == 0 && p.entries[0].check != c.Check) {
+	check := c.Check
+	if err == nil && missing == nil && c.Compacted == 0 {
+		check, err = r.feed.checkOf(r.ctx, &p)
+	}
+	if err == nil && (missing != nil || check != c.Check) {
 		err = r.rewound()
 	}
 	return err

@@ -191,8 +191,8 @@ func (f *failing) fail(seq iter.Seq2[*store.Entry, error]) iter.Seq2[*store.Entr
 	}
 }
 
-func (f *failing) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
-	return f.fail(f.Log.Read(ctx, key, after))
+func (f *failing) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
+	return f.fail(f.Log.Select(ctx, key, s))
 }
 
 func (f *failing) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {

@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/index"
 )
 
 // maxChunk limits the data of a chunk, unless one entry is larger. A reader of one entry
@@ -79,6 +80,10 @@ func (l *Log) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
 	entries := slices.Clone(t.entries)
 	var chunks []*chunk
 	var result store.Packed
+	packed := int64(0) // the size of the data that is packed
+	for _, c := range t.chunks {
+		packed += c.size
+	}
 	packable := func(e *entry) bool {
 		return e.chunk == nil && (e.run != 0 && !open[e.run] || e.run == 0 && t.streams[e.stream].Ended)
 	}
@@ -91,6 +96,10 @@ func (l *Log) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
 		for last < len(entries) && packable(&entries[last]) && (last == first || size+entries[last].size <= maxChunk) {
 			size += entries[last].size
 			last++
+		}
+		if !index.WorthPacking(int64(last-first), int64(size), t.Packed+result.Entries, packed+result.Bytes) {
+			first = last
+			continue
 		}
 		c, err := newChunk(entries[first:last])
 		if err != nil {

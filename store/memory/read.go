@@ -61,31 +61,17 @@ func (l *Log) entries(ctx context.Context, key store.Key, after int64) ([]entry,
 
 // Read implements store.Log.
 func (l *Log) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
-	return func(yield func(*store.Entry, error) bool) {
-		if err := key.Check(); err != nil {
-			yield(nil, err)
-			return
-		}
-		l.mu.RLock()
-		entries, err := l.entries(ctx, key, after)
-		l.mu.RUnlock()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		var r reader
-		r.each(ctx, entries, max(after, 0), nil, yield)
-	}
+	return l.Select(ctx, key, store.Selection{After: after})
 }
 
-// Events implements store.Log.
-func (l *Log) Events(ctx context.Context, key store.Key, after, to int64, types []string) iter.Seq2[*store.Entry, error] {
+// Select implements store.Log.
+func (l *Log) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
 	return func(yield func(*store.Entry, error) bool) {
 		if err := key.Check(); err != nil {
 			yield(nil, err)
 			return
 		}
-		after := max(after, 0)
+		after := max(s.After, 0)
 		l.mu.RLock()
 		entries, err := l.entries(ctx, key, after)
 		l.mu.RUnlock()
@@ -93,10 +79,11 @@ func (l *Log) Events(ctx context.Context, key store.Key, after, to int64, types 
 			yield(nil, err)
 			return
 		}
+		if s.To != 0 {
+			entries = entries[:min(max(s.To-after, 0), int64(len(entries)))]
+		}
 		var r reader
-		r.each(ctx, entries[:min(max(to-after, 0), int64(len(entries)))], after, func(e *entry) bool {
-			return (e.kind == store.Event || e.kind == store.Closing) && (len(types) == 0 || slices.Contains(types, e.typ))
-		}, yield)
+		r.each(ctx, entries, after, s, yield)
 	}
 }
 
@@ -119,7 +106,7 @@ func (l *Log) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[
 				yield(nil, err)
 				return
 			}
-			if !r.each(ctx, entries, after, nil, yield) {
+			if !r.each(ctx, entries, after, store.Selection{}, yield) {
 				return
 			}
 			after += int64(len(entries))
@@ -138,20 +125,23 @@ type reader struct {
 	entry store.Entry
 }
 
-// each yields the entries that a filter selects, which may be nil, and reports whether all
-// were yielded. The first has the position after+1.
-func (r *reader) each(ctx context.Context, entries []entry, after int64, selects func(*entry) bool, yield func(*store.Entry, error) bool) bool {
+// each yields the entries whose kind and type are selected, and reports whether all were
+// yielded. The first entry has the position after+1.
+func (r *reader) each(ctx context.Context, entries []entry, after int64, s store.Selection, yield func(*store.Entry, error) bool) bool {
 	for i := range entries {
 		e := &entries[i]
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return false
 		}
-		if selects != nil && !selects(e) {
+		if !s.Selects(e.kind, e.typ) {
 			continue
 		}
-		data := e.data
-		if e.chunk != nil {
+		data, size := e.data, int64(0)
+		switch {
+		case slices.Contains(s.Bare, e.kind):
+			data, size = nil, int64(e.size)
+		case e.chunk != nil:
 			if e.chunk != r.chunk {
 				raw, err := e.chunk.unpack()
 				if err != nil {
@@ -164,7 +154,7 @@ func (r *reader) each(ctx context.Context, entries []entry, after int64, selects
 		}
 		r.entry = store.Entry{
 			Position: after + int64(i) + 1, Run: e.run, Stream: e.stream, Kind: e.kind, Type: e.typ,
-			Arrived: e.arrived, Data: data,
+			Arrived: e.arrived, Data: data, Size: size,
 		}
 		if !yield(&r.entry, nil) {
 			return false

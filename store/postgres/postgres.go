@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string, create bool) (store.Log, error) {
 	dialect := &sqlstore.Dialect{
 		Goose: goose.DialectPostgres, Locker: locker{c.schema},
 		Begin: func(ctx context.Context) (*sql.Tx, error) { return d.db.BeginTx(ctx, nil) },
-		Write: d.append, Watch: d.listen, Gone: gone, Elements: "jsonb_array_elements($1::jsonb) AS k(value)", Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE", Leases: c.leases,
+		Write: d.append, Watch: d.listen, Gone: gone, Elements: "jsonb_array_elements($1::jsonb) AS k(value)", SendsAll: true, Notify: d.notify, LockRow: " FOR UPDATE", Leases: c.leases,
 		Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
 	dialect.Migrations, err = fs.Sub(migrations, "migrations")
@@ -122,16 +122,6 @@ func (d *database) size(ctx context.Context) (int64, error) {
 	err := d.db.QueryRowContext(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 		FROM pg_class c WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'r'`, d.config.schema).Scan(&bytes)
 	return bytes, err
-}
-
-// pageRows is sqlstore.Dialect.Rows. PostgreSQL sends all rows of a query, also to a reader that
-// stops. So the query ends with the row that makes the page larger than sqlstore.PageBytes.
-func pageRows() string {
-	return fmt.Sprintf(`SELECT position, run, stream_number, kind, type, arrived_at, data FROM (
-		SELECT *, sum(octet_length(data)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING)
-			- octet_length(data) AS before FROM entries
-		WHERE thread_id = $1 AND position > $2 ORDER BY position LIMIT $3) AS page
-		WHERE before < %d ORDER BY position`, sqlstore.PageBytes)
 }
 
 // notify implements sqlstore.Dialect.Notify.

@@ -8,6 +8,7 @@ import (
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/internal/eventnames"
+	"github.com/p20export/p20export/store"
 )
 
 const (
@@ -72,7 +73,7 @@ func (t *Thread) outline(ctx context.Context, path []*lineage.Node, to int64, re
 	types := outlined()
 	if reasoning {
 		start := t.runs[o.path[0].Index].Start
-		for _, err := range t.log.Events(ctx, t.Key, start, to, []string{eventnames.ReasoningMessageStart, eventnames.ReasoningMessageChunk}) {
+		for _, err := range t.log.Select(ctx, t.Key, store.Events(start, to, eventnames.ReasoningMessageStart, eventnames.ReasoningMessageChunk)) {
 			if err != nil {
 				return nil, err
 			}
@@ -90,7 +91,7 @@ func (o *outline) read(ctx context.Context, types []string) error {
 	for i, n := range o.path {
 		index[t.runs[n.Index].Start] = i
 	}
-	for e, err := range t.log.Events(ctx, t.Key, t.runs[o.path[0].Index].Start-1, o.to, types) {
+	for e, err := range t.log.Select(ctx, t.Key, store.Events(t.runs[o.path[0].Index].Start-1, o.to, types...)) {
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (o *outline) readRequest(ctx context.Context, i int) ([]byte, error) {
 	if r.Input == 0 || o.bytes > maxRequests {
 		return nil, nil
 	}
-	for e, err := range o.thread.log.Read(ctx, o.thread.Key, r.Input-1) {
+	for e, err := range o.thread.log.Select(ctx, o.thread.Key, store.At(r.Input)) {
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +145,6 @@ func (o *outline) readRequest(ctx context.Context, i int) ([]byte, error) {
 		if isObject(e.Data) {
 			return bytes.Clone(e.Data), nil
 		}
-		break
 	}
 	return nil, nil
 }

@@ -93,16 +93,12 @@ type failing struct {
 
 var errFailed = errors.New("the disk failed")
 
-func (l *failing) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
-	return fail(l, l.Log.Read(ctx, key, after))
-}
-
 func (l *failing) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, error] {
 	return fail(l, l.Log.Runs(ctx, q))
 }
 
-func (l *failing) Events(ctx context.Context, key store.Key, after, to int64, types []string) iter.Seq2[*store.Entry, error] {
-	return fail(l, l.Log.Events(ctx, key, after, to, types))
+func (l *failing) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
+	return fail(l, l.Log.Select(ctx, key, s))
 }
 
 func fail[T any](l *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] {

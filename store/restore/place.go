@@ -1,6 +1,10 @@
 package restore
 
-import "context"
+import (
+	"context"
+
+	"github.com/p20export/p20export/store"
+)
 
 // A placer finds where messages of an outline belong in a request that omits them. A message
 // was the last one when it was created. So it follows all that the outline has before it, and
@@ -116,12 +120,11 @@ func (o *outline) gone(ctx context.Context, request int, id string) (bool, error
 		return false, nil
 	}
 	if o.latest == nil {
-		for e, err := range t.log.Read(ctx, t.Key, o.snapshot-1) {
+		for e, err := range t.log.Select(ctx, t.Key, store.At(o.snapshot)) {
 			if err != nil {
 				return false, err
 			}
 			o.latest = readFull(e.Data)
-			break
 		}
 	}
 	if o.latest == nil {

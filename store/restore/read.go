@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
@@ -20,6 +21,8 @@ type segment struct {
 	start    int64 // of the run; 0 if the segment is its request
 	from, to int64 // from <= to
 }
+
+func (s segment) isRequest() bool { return s.start == 0 }
 
 // plan returns what has to be read to replay runs that continue each other: each as far as
 // the next one, and the last as far as a position.
@@ -44,13 +47,13 @@ func (t *Thread) plan(path []*lineage.Node, position int64) (plan []segment) {
 func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.Node, *store.Entry) error) error {
 	for i := 0; i < len(plan); {
 		first, at := i, plan[i].from-1
-		for e, err := range t.log.Read(ctx, t.Key, plan[i].from-1) {
+		for e, err := range t.log.Select(ctx, t.Key, selection(plan[i:])) {
 			if err != nil {
 				return err
 			}
 			s := plan[i]
 			at = e.Position
-			if e.Position >= s.from && (s.start == 0 || e.Run == s.start) {
+			if e.Position >= s.from && (s.isRequest() || e.Run == s.start) {
 				if err := visit(s.run, e); err != nil {
 					return err
 				}
@@ -68,6 +71,22 @@ func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.N
 		}
 	}
 	return nil
+}
+
+// selection returns what is read for the first segments of a plan, and perhaps for all. The data
+// of requests, which can be most of a thread, is read only if one of the segments needs it.
+func selection(plan []segment) store.Selection {
+	if plan[0].isRequest() {
+		return store.At(plan[0].from)
+	}
+	which := store.Selection{After: plan[0].from - 1}
+	for _, s := range plan {
+		which.To = max(which.To, s.to)
+	}
+	if !slices.ContainsFunc(plan, segment.isRequest) {
+		which.Bare = []store.Kind{store.Input}
+	}
+	return which
 }
 
 // findings collects warnings. The first finding.MaxListed are kept, the others counted.

@@ -117,14 +117,13 @@ func (t *Thread) first(ctx context.Context, path []*lineage.Node, position int64
 		if r.Input == 0 || r.Input > position || !t.isFull(path[i]) {
 			continue
 		}
-		for e, err := range t.log.Read(ctx, t.Key, r.Input-1) {
+		for e, err := range t.log.Select(ctx, t.Key, store.At(r.Input)) {
 			if err != nil {
 				return 0, nil, err
 			}
 			if isObject(e.Data) {
 				return i, bytes.Clone(e.Data), nil
 			}
-			break // the request says nothing
 		}
 	}
 	return 0, nil, nil

@@ -168,7 +168,9 @@ func (t *Thread) At(ctx context.Context, position int64) (*Result, error) {
 	if position < 1 || position > t.Last {
 		return nil, fmt.Errorf("%w: %d; the positions are 1 to %d", ErrPosition, position, t.Last)
 	}
-	for e, err := range t.log.Read(ctx, t.Key, position-1) {
+	where := store.At(position)
+	where.Bare = store.Kinds()
+	for e, err := range t.log.Select(ctx, t.Key, where) {
 		if err != nil {
 			return nil, err
 		}

@@ -195,7 +195,7 @@ func (t *Thread) entry(ctx context.Context, position int64) (*store.Entry, error
 	if position < 1 || position > t.Last {
 		return nil, fmt.Errorf("%w: %d; the positions are 1 to %d", ErrPosition, position, t.Last)
 	}
-	for e, err := range t.log.Read(ctx, t.Key, position-1) {
+	for e, err := range t.log.Select(ctx, t.Key, store.At(position)) {
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (w *Walker) read(ctx context.Context, position int64) (*store.Entry, error)
 	if position < 2 || position > w.thread.Last {
 		return w.thread.entry(ctx, position)
 	}
-	for e, err := range w.log.Read(ctx, w.key, position-2) {
+	for e, err := range w.log.Select(ctx, w.key, store.Selection{After: position - 2, To: position}) {
 		if err != nil {
 			return nil, err
 		}

@@ -309,9 +309,9 @@ type counting struct {
 	read int
 }
 
-func (c *counting) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+func (c *counting) Select(ctx context.Context, key store.Key, s store.Selection) iter.Seq2[*store.Entry, error] {
 	return func(yield func(*store.Entry, error) bool) {
-		for e, err := range c.Log.Read(ctx, key, after) {
+		for e, err := range c.Log.Select(ctx, key, s) {
 			if c.read++; !yield(e, err) {
 				return
 			}

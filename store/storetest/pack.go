@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/p20export/p20export/store"
@@ -16,6 +17,8 @@ func packTests() map[string]func(*fixture) {
 		"pack/only what has ended":                packEnded,
 		"pack/twice":                              packTwice,
 		"pack/two streams in turns":               packInTurns,
+		"pack/after each run":                     packEachRun,
+		"pack/only what is worth a pack":          packWorth,
 		"pack/exact bytes":                        packExact,
 		"pack/while it is read":                   packWhileReading,
 		"pack/then append":                        packThenAppend,
@@ -71,31 +74,93 @@ func packEnded(f *fixture) {
 	f.packs(open, 0, 0)
 	f.append(open, 3, finished("s"))
 	f.packs(open, 3, 3) // the stream goes on, and so does its input
-	f.append(open, 4, custom("s"), end("s"))
-	f.packs(open, 3, 6)
+	f.append(open, 4, large("s"), end("s"))
+	f.packs(open, 2, 5) // the input is not worth a pack
 
 	mixed := key("mixed")
-	f.append(mixed, 0, started("a", "1", ""), started("b", "2", ""), custom("a"), custom("b"), finished("a"), custom("b"), end("a"))
+	f.append(mixed, 0, started("a", "1", ""), started("b", "2", ""), large("a"), large("b"), finished("a"), large("a"), large("b"), end("a"))
 	f.packs(mixed, 4, 4)
-	f.append(mixed, 7, started("b", "3", ""))
-	f.packs(mixed, 3, 7) // the run that was cut
-	f.append(mixed, 8, end("b"))
-	f.packs(mixed, 2, 9)
+	f.append(mixed, 8, started("b", "3", ""))
+	f.packs(mixed, 3, 7) // the run that was cut, but for its begin
+	f.append(mixed, 9, large("b"), end("b"))
+	f.packs(mixed, 3, 10)
+}
+
+// large returns an event that is worth a pack.
+func large(stream string) store.Entry {
+	return event(stream, `{"type":"CUSTOM","value":"`+strings.Repeat("large ", store.MinPackBytes/6)+`"}`)
+}
+
+// packEachRun packs a thread after each run. The packs get larger.
+func packEachRun(f *fixture) {
+	const runs = 200
+	k := key("t")
+	after, packs, small := int64(0), int64(0), 0
+	var all store.Packed
+	for i := range runs {
+		s := fmt.Sprint(i)
+		batch := []store.Entry{input(s), started(s, s, "")}
+		for range 20 {
+			batch = append(batch, event(s, string(noise(100, uint64(i)))))
+		}
+		after = f.append(k, after, append(batch, finished(s), end(s))...)
+		p := f.pack(k)
+		if p.Entries == 0 {
+			continue
+		}
+		if p.Entries+p.Bytes < store.MinPackBytes {
+			small++
+			if p.Entries+p.Bytes < all.Entries+all.Bytes {
+				f.Errorf("after run %d, %d entries of %d bytes were packed, and before that %d of %d", i+1, p.Entries, p.Bytes, all.Entries, all.Bytes)
+			}
+		}
+		packs++
+		all.Entries, all.Bytes = all.Entries+p.Entries, all.Bytes+p.Bytes
+	}
+	t := f.thread(k)
+	if t.Packed != all.Entries {
+		f.Errorf("%d entries are packed, and Pack packed %d", t.Packed, all.Entries)
+	}
+	if rest := t.Bytes - all.Bytes + t.Last - t.Packed; rest >= store.MinPackBytes {
+		f.Errorf("the entries that are not packed have %d bytes", rest)
+	}
+	if most := 17 + (t.Bytes+t.Last)/store.MinPackBytes; packs > most || small > 17 || small == 0 {
+		f.Errorf("there are %d packs, of which %d are small; want at most %d and 17", packs, small, most)
+	}
+	if got := f.read(k, 0); int64(len(got)) != after {
+		f.Errorf("%d entries, want %d", len(got), after)
+	}
+}
+
+// packWorth packs entries that are just large enough, and leaves those that are not.
+func packWorth(f *fixture) {
+	k := key("t")
+	f.append(k, 0, event("s", strings.Repeat("x", 9)), end("s"))
+	f.packs(k, 2, 2) // nothing is packed
+	f.append(k, 2, event("q", strings.Repeat("x", 8)), end("q"))
+	f.packs(k, 0, 2)
+	f.append(k, 4, event("r", ""), end("r"))
+	f.packs(k, 4, 6)                                                                                     // with those before, there are more bytes than are packed
+	for i, size := range []int{2 * store.MinPackBytes, store.MinPackBytes - 5, store.MinPackBytes - 6} { // an end has 3, and each entry counts
+		s := fmt.Sprint("w", i)
+		f.append(k, 6+2*int64(i), event(s, strings.Repeat("x", size)), end(s))
+		f.packs(k, []int64{2, 2, 0}[i], []int64{8, 10, 10}[i])
+	}
 }
 
 // packInTurns packs every other entry of a part of a thread.
 func packInTurns(f *fixture) {
 	k := key("t")
 	var batch []store.Entry
-	for range 40 {
-		batch = append(batch, custom("a"), custom("b"))
+	for range 8 {
+		batch = append(batch, large("a"), custom("a"), custom("b"))
 	}
-	batch = append(batch, end("a"))
-	for range 70 {
+	batch = append(batch, custom("a"), end("a"))
+	for range 20 {
 		batch = append(batch, custom("b"))
 	}
 	f.append(k, 0, batch...)
-	f.packs(k, 41, 41)
+	f.packs(k, 16, 16) // but for the last two
 }
 
 func packTwice(f *fixture) {
@@ -127,8 +192,8 @@ func packExact(f *fixture) {
 	batch = append(batch, end("s"))
 	f.append(k, 0, batch...)
 	before := f.read(k, 0)
-	if p := f.pack(k); p.Entries != int64(len(batch)) {
-		f.Errorf("Pack returns %+v, want %d entries", p, len(batch))
+	if p := f.pack(k); p.Entries < int64(len(batch))-3 { // the last ones are small
+		f.Errorf("Pack returns %+v, want nearly all of %d entries", p, len(batch))
 	}
 	after := f.read(k, 0)
 	if len(after) != len(before) {
@@ -186,6 +251,7 @@ func packThenAppend(f *fixture) {
 		stream := fmt.Sprint(i)
 		group := []item{
 			{Entry: started(stream, "r", ""), typ: "RUN_STARTED", run: "r"},
+			{Entry: large(stream), typ: "CUSTOM"},
 			{Entry: finished(stream), typ: "RUN_FINISHED", end: store.Finished},
 			{Entry: end(stream)},
 			{Entry: input("open")},
@@ -197,8 +263,8 @@ func packThenAppend(f *fixture) {
 		f.pack(k)
 		expect(k, items).check(f, f.log, k)
 	}
-	if packed := f.thread(k).Packed; packed != 15 {
-		f.Errorf("%d entries are packed, want 15", packed)
+	if packed := f.thread(k).Packed; packed != 20 {
+		f.Errorf("%d entries are packed, want 20", packed)
 	}
 }
 
@@ -244,8 +310,8 @@ func packWhileAppending(f *fixture, other store.Log) {
 			}
 			packed += p.Entries
 		}
-		if packed != 8*runs {
-			f.Errorf("%d entries were packed, want %d", packed, 8*runs)
+		if all := f.thread(k).Packed; packed != all || packed == 0 {
+			f.Errorf("%d entries were packed, and the thread has %d", packed, all)
 		}
 	})
 	for _, log := range []store.Log{f.log, other} {

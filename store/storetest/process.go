@@ -49,7 +49,8 @@ type Job struct {
 	Lease string
 }
 
-// Data returns the data of entry n of the appender's stream, from 1.
+// Data returns the data of entry n of the appender's stream, from 1. Every fourth batch is large
+// enough to be packed.
 func (j *Job) Data(n int64) string {
 	name := "CUSTOM"
 	switch n % int64(j.Batch) {
@@ -58,7 +59,11 @@ func (j *Job) Data(n int64) string {
 	case 0:
 		name = "RUN_FINISHED"
 	}
-	return fmt.Sprintf(`{"type":%q,"writer":%d,"n":%d}`, name, j.Writer, n)
+	long := 0
+	if batch := int64(j.Batch); n%batch == 0 && n/batch%4 == 1 {
+		long = store.MinPackBytes
+	}
+	return fmt.Sprintf(`{"type":%q,"writer":%d,"n":%d,"long":"%0*d"}`, name, j.Writer, n, long, 0)
 }
 
 // Command returns a command that does a job in another process: this test program, whose

@@ -71,16 +71,20 @@ func Of(ctx context.Context, log store.Log, r *store.Run) (*Facts, error) {
 		return nil, err
 	}
 	c := collector{run: r, facts: &Facts{}, rules: lint.NewStream()}
-	for e, err := range log.Read(ctx, r.Key, max(s.First, 1)-1) {
+	which := store.Selection{After: max(s.First, 1) - 1, To: r.Last, Bare: []store.Kind{store.Input}}
+	for e, err := range log.Select(ctx, r.Key, which) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Position > r.Last {
-			break
+		if e.Stream != r.Stream {
+			continue
 		}
-		if e.Stream == r.Stream {
-			c.add(e)
+		if e.Kind == store.Input && !c.events {
+			if err := c.seed(ctx, log, e.Position); err != nil {
+				return nil, err
+			}
 		}
+		c.add(e)
 	}
 	return c.finish(), nil
 }
@@ -97,13 +101,21 @@ type collector struct {
 	time   timeline
 }
 
-// add adds the next entry.
+// seed makes the request at a position known to the rules, which need it before the first event.
+func (c *collector) seed(ctx context.Context, log store.Log, position int64) error {
+	for e, err := range log.Select(ctx, c.run.Key, store.At(position)) {
+		if err != nil {
+			return err
+		}
+		c.rules.Seed(e.Data)
+	}
+	return nil
+}
+
+// add adds the next entry. The data of requests is not needed.
 func (c *collector) add(e *store.Entry) {
 	switch e.Kind {
 	case store.Input:
-		if !c.events {
-			c.rules.Seed(e.Data)
-		}
 		if e.Position == c.run.Input || c.sent.IsZero() {
 			c.sent = e.Arrived
 		}

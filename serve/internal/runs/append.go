@@ -250,11 +250,10 @@ func (x *appending) compare(ctx context.Context, s store.Stream) (number int64, 
 			number, after = b.Sequence, s.First+b.Sequence
 		}
 	}
-	for e, err := range x.runs.log.Read(ctx, b.Key, after) {
+	for e, err := range x.runs.log.Select(ctx, b.Key, store.Selection{After: after, To: s.Last}) {
 		switch {
 		case err != nil:
 			return 0, err
-		case e.Position > s.Last:
 		case e.Stream != s.ID:
 		case e.Kind == store.Input && b.Sequence == 0 && !bytes.Equal(e.Data, b.Input):
 			return 0, ErrDifferent
@@ -263,9 +262,6 @@ func (x *appending) compare(ctx context.Context, s store.Stream) (number int64, 
 				return 0, ErrEvents
 			}
 			number++
-		}
-		if e.Position >= s.Last {
-			break
 		}
 	}
 	switch {

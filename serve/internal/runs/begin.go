@@ -204,12 +204,11 @@ func (r *Runs) holder(ctx context.Context, key store.Key) (holder, error) {
 	}
 	s := open[0]
 	h := holder{stream: s.ID}
-	for e, err := range r.log.Read(ctx, key, s.First-1) {
+	for e, err := range r.log.Select(ctx, key, store.At(s.First)) {
 		if err != nil {
 			return h, err
 		}
 		h.runID = runIDOf(e.Data)
-		break
 	}
 	_, running, err := openRun(ctx, r.log, key, s.ID)
 	h.ending = s.Entries > 1 && !running

@@ -75,7 +75,7 @@ func (p *stopper) read(ctx context.Context, to int64) error {
 	if p.run == 0 {
 		return nil
 	}
-	for e, err := range p.log.Events(ctx, p.key, p.last, to, nil) {
+	for e, err := range p.log.Select(ctx, p.key, store.Events(p.last, to)) {
 		if err != nil {
 			return err
 		}
@@ -89,12 +89,9 @@ func (p *stopper) read(ctx context.Context, to int64) error {
 // goesOn is like read after events, but reads all entries, and reports whether the run is
 // still the open one: its stream has nothing that begins or ends a run, and no end.
 func (p *stopper) goesOn(ctx context.Context, to int64) (bool, error) {
-	for e, err := range p.log.Read(ctx, p.key, p.last) {
+	for e, err := range p.log.Select(ctx, p.key, store.Selection{After: p.last, To: to, Bare: []store.Kind{store.Input}}) {
 		if err != nil {
 			return false, err
-		}
-		if e.Position > to {
-			break
 		}
 		if e.Stream == p.stream && (e.Kind != store.Event || e.Run != p.run || typeOfRun(e.Data) != "") {
 			return false, nil

@@ -169,7 +169,7 @@ func named(ctx context.Context, log store.Log, key store.Key, runID string) (att
 
 // read compares the request of the attempt with body, and finds out what became of it.
 func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body []byte) error {
-	for e, err := range log.Read(ctx, key, a.First-1) {
+	for e, err := range log.Select(ctx, key, store.Selection{After: a.First - 1, To: a.Last}) {
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body [
 			a.same = bytes.Equal(e.Data, body)
 		}
 		a.look(e)
-		if a.started || e.Position >= a.Last {
+		if a.started {
 			break
 		}
 	}
@@ -185,13 +185,11 @@ func (a *attempt) read(ctx context.Context, log store.Log, key store.Key, body [
 		return nil
 	}
 	// The last closing event, which has the code, is followed by the end in the same append.
-	for e, err := range log.Read(ctx, key, a.Last-2) {
+	for e, err := range log.Select(ctx, key, store.Selection{After: a.Last - 2, To: a.Last}) {
 		if err != nil {
 			return err
 		}
-		if a.look(e); e.Position >= a.Last {
-			break
-		}
+		a.look(e)
 	}
 	return nil
 }
@@ -225,17 +223,14 @@ func openRun(ctx context.Context, log store.Log, key store.Key, stream string) (
 // hasBegun reports whether a stream has an event with which a run begins: RUN_STARTED, or the
 // RUN_ERROR of a run that could not start. It is the first event, if the agent keeps to AG-UI.
 func hasBegun(ctx context.Context, log store.Log, key store.Key, s store.Stream) (bool, error) {
-	for e, err := range log.Read(ctx, key, s.First-1) {
+	for e, err := range log.Select(ctx, key, store.Selection{After: s.First - 1, To: s.Last, Kinds: []store.Kind{store.Event}}) {
 		if err != nil {
 			return false, err
 		}
-		if e.Stream == s.ID && e.Kind == store.Event {
+		if e.Stream == s.ID {
 			if kind := typeOfRun(e.Data); kind == envelope.RunStarted || kind == envelope.RunError {
 				return true, nil
 			}
-		}
-		if e.Position >= s.Last {
-			break
 		}
 	}
 	return false, nil

@@ -36,8 +36,8 @@ type Dialect struct {
 	Gone func(err error) bool
 	// Elements is a table k whose column value has the elements of the JSON array $1.
 	Elements string
-	// Rows is the query of a page of entries: see scanRows. It may be empty.
-	Rows string
+	// SendsAll means that the database sends all rows of a query, also to a reader that stops.
+	SendsAll bool
 	// ByTime follows the name of the table threads, with the alias t, in a query that needs the
 	// threads in the order of updated_at. It names the index, and may be empty.
 	ByTime string
@@ -88,8 +88,9 @@ type Row struct {
 	Type                  string
 	// Arrived is nil if the time is not known.
 	Arrived *int64
-	// Data is not nil.
+	// Data is not nil, unless it was not read. Size is its size then, and otherwise 0.
 	Data []byte
+	Size int64
 }
 
 // Row returns the row of Entries[i].

@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/index"
 )
 
 // Pack implements store.Log. Each chunk is packed in a transaction of its own, so others
@@ -49,7 +51,7 @@ type packer struct {
 	thread int64
 	enc    *zstd.Encoder
 	dec    *zstd.Decoder
-	// after is the position up to which everything that can be packed is packed.
+	// after is the position up to which everything that is worth packing is packed.
 	after int64
 	total store.Packed
 
@@ -76,7 +78,7 @@ func (p *packer) close() {
 	}
 }
 
-// pack packs the next chunk, and reports whether there was one.
+// pack packs the next chunk that is large enough, and reports whether there was one.
 func (p *packer) pack(ctx context.Context) (bool, error) {
 	runs, err := p.numbers(ctx, `SELECT start FROM runs WHERE thread_id = $1 AND outcome = 'open'`)
 	if err != nil {
@@ -86,10 +88,37 @@ func (p *packer) pack(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	for {
+		if err := p.collect(ctx, runs, streams); err != nil || p.first == 0 {
+			return false, err
+		}
+		if worth, err := p.isWorth(ctx); err != nil {
+			return false, err
+		} else if worth {
+			return true, p.replace(ctx)
+		}
+	}
+}
+
+// isWorth reports whether the chunk is large enough to be packed.
+func (p *packer) isWorth(ctx context.Context) (bool, error) {
+	entries := p.last - p.first + 1
+	if index.WorthPacking(entries, p.bytes, math.MaxInt64/2, 0) {
+		return true, nil // whatever is packed
+	}
+	var packedEntries, packedBytes int64
+	err := p.tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(entries), 0) AS bigint), CAST(coalesce(sum(bytes), 0) AS bigint) FROM packs WHERE thread_id = $1`,
+		p.thread).Scan(&packedEntries, &packedBytes)
+	return index.WorthPacking(entries, p.bytes, packedEntries, packedBytes), err
+}
+
+// collect collects the next successive entries that can be packed, until the chunk is full. There
+// are none if p.first is 0 afterwards.
+func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) error {
 	p.chunk, p.first, p.bytes = p.chunk[:0], 0, 0
 	for full := false; !full; {
 		seen := p.after
-		err := p.log.scanRows(ctx, p.tx, p.thread, p.after, pageEntries, func(r *Row) bool {
+		err := p.log.scanRows(ctx, p.tx, rowQuery{thread: p.thread, after: p.after, limit: pageEntries}, func(r *Row) bool {
 			ready := r.Run != 0 && !runs[r.Run] || r.Run == 0 && !streams[r.Stream]
 			if p.first != 0 && (!ready || r.Position != p.last+1 || len(p.chunk) >= chunkBytes) {
 				full = true
@@ -107,14 +136,11 @@ func (p *packer) pack(ctx context.Context) (bool, error) {
 			return true
 		})
 		if err != nil {
-			return false, err
+			return err
 		}
 		full = full || p.after == seen
 	}
-	if p.first == 0 {
-		return false, nil
-	}
-	return true, p.replace(ctx)
+	return nil
 }
 
 // numbers returns the numbers that a query of the thread selects.
@@ -171,7 +197,7 @@ func (p *packer) verify(ctx context.Context, stored []byte) error {
 	for next <= p.last {
 		before := next
 		var differs error
-		err := p.log.scanRows(ctx, p.tx, p.thread, next-1, min(pageEntries, p.last-next+1), func(r *Row) bool {
+		err := p.log.scanRows(ctx, p.tx, rowQuery{thread: p.thread, after: next - 1, limit: min(pageEntries, p.last-next+1)}, func(r *Row) bool {
 			var packed Row
 			if packed, chunk, differs = cutRow(chunk); differs != nil {
 				return false

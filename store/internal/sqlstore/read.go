@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -72,7 +73,9 @@ type reader struct {
 	thread  int64
 	streams map[int64]string // ids by number, as far as they were needed
 	dec     *zstd.Decoder    // nil until it is needed
+	bare    []store.Kind     // those whose data is left out
 	limit   int64            // of rows of the next page, or 0
+	full    bool             // there can be more rows than those of page
 	page    []store.Entry
 	data    []byte // of the entries of page
 }
@@ -114,31 +117,8 @@ func missing(position int64) error {
 
 // loadRows loads the entries after a position that are rows, up to the next that is not.
 func (r *reader) loadRows(ctx context.Context, after, last int64) error {
-	r.page, r.data = r.page[:0], r.data[:0]
-	var sizes, numbers []int64
-	if r.limit == 0 {
-		r.limit = firstEntries
-	}
-	err := r.log.scanRows(ctx, r.log.db, r.thread, after, min(r.limit, last-after), func(row *Row) bool {
-		if row.Position != after+int64(len(r.page))+1 {
-			return false
-		}
-		r.page = append(r.page, store.Entry{Position: row.Position, Run: row.Run, Kind: kindOf(row.Kind), Type: row.Type, Arrived: ofMicros(row.Arrived)})
-		r.data = append(r.data, row.Data...)
-		sizes, numbers = append(sizes, int64(len(row.Data))), append(numbers, row.Stream)
-		return len(r.data) < PageBytes
-	})
-	if n := int64(len(r.page)); n > 0 {
-		r.limit = min(max(2*n, fewRows), pageEntries)
-	}
-	rest := r.data
-	for i := range r.page {
-		if err == nil {
-			r.page[i].Stream, err = r.stream(ctx, numbers[i])
-		}
-		r.page[i].Data, rest = rest[:sizes[i]:sizes[i]], rest[sizes[i]:]
-	}
-	return err
+	q := rowQuery{thread: r.thread, after: after, limit: min(r.rows(), last-after), bare: r.bare}
+	return r.load(ctx, q, func(row *Row) bool { return row.Position == after+int64(len(r.page))+1 })
 }
 
 // loadPack loads the entries after a position that are in one pack.
@@ -173,7 +153,11 @@ func (r *reader) loadPack(ctx context.Context, after, last int64) error {
 		if position <= after {
 			continue
 		}
-		e := store.Entry{Position: position, Run: row.Run, Kind: kindOf(row.Kind), Type: row.Type, Arrived: ofMicros(row.Arrived), Data: row.Data}
+		row.Position = position
+		e := entryOf(&row)
+		if e.Data = row.Data; slices.Contains(r.bare, e.Kind) {
+			e.Data, e.Size = nil, int64(len(row.Data))
+		}
 		if e.Stream, err = r.stream(ctx, row.Stream); err != nil {
 			return err
 		}
@@ -219,37 +203,4 @@ func (r *reader) reason(ctx context.Context, err error) error {
 		return store.ErrDeleted
 	}
 	return r.log.explain(err)
-}
-
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// scanRows calls do with the first rows of entries after a position, until do returns
-// false. A row is valid until do returns. Dialect.Rows may select fewer rows than limit, but
-// not none.
-func (l *Log) scanRows(ctx context.Context, q querier, thread, after, limit int64, do func(*Row) bool) error {
-	query := l.dialect.Rows
-	if query == "" {
-		query = `SELECT position, run, stream_number, kind, type, arrived_at, data FROM entries
-			WHERE thread_id = $1 AND position > $2 ORDER BY position LIMIT $3`
-	}
-	rows, err := q.QueryContext(ctx, query, thread, after, limit)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r Row
-		var data sql.RawBytes
-		if err := rows.Scan(&r.Position, &r.Run, &r.Stream, &r.Kind, &r.Type, &r.Arrived, &data); err != nil {
-			return err
-		}
-		r.Data = data
-		if !do(&r) {
-			return rows.Close()
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
 }
