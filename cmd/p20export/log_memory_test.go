@@ -37,7 +37,7 @@ func TestLogMemory(t *testing.T) {
 		t.Skip("the peak of memory is in /proc, which only Linux has")
 	}
 	t.Parallel()
-	const few, many = 2, 16 // messages of the largest size
+	const few, many = 2, 8 // messages of the largest size
 	small, large := peaks(t, few), peaks(t, many)
 	for i, peak := range large {
 		t.Logf("command %d: %d MiB with %d messages of 16 MiB, %d MiB with %d", i+1, small[i]>>20, few, peak>>20, many)
