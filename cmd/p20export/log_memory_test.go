@@ -37,10 +37,10 @@ func TestLogMemory(t *testing.T) {
 		t.Skip("the peak of memory is in /proc, which only Linux has")
 	}
 	t.Parallel()
-	const few, many = 2, 8 // messages of the largest size
+	const few, many = 2, 4 // messages of the largest size
 	small, large := peaks(t, few), peaks(t, many)
 	for i, peak := range large {
-		t.Logf("command %d: %d MiB with %d messages of 16 MiB, %d MiB with %d", i+1, small[i]>>20, few, peak>>20, many)
+		t.Logf("command %d: %d MiB with %d messages of 64 MiB, %d MiB with %d", i+1, small[i]>>20, few, peak>>20, many)
 		if more := peak - small[i]; more > (many-few)*store.MaxEntryBytes/2 {
 			t.Errorf("command %d needs %d MiB more for a larger thread", i+1, more>>20)
 		}
