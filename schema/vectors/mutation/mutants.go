@@ -17,6 +17,7 @@ const (
 	stamps   = "artifact/times.go"
 	reader   = "internal/strictjson/decoder.go"
 	quoted   = "internal/strictjson/strings.go"
+	escape   = "internal/strictjson/escape.go"
 	event    = "envelope/event.go"
 	bounded  = "envelope/bounded.go"
 	identity = "envelope/identity.go"
@@ -25,17 +26,17 @@ const (
 
 // v1Limit and assayLimit are the conditions that compare lengths.
 const (
-	v1Limit    = "l.limit(limitsV1); n > limit {"
-	assayLimit = "l.limit(limitsAssay); n > limit {"
+	v1Limit    = "n = runes(s); n > limit {"
+	assayLimit = "n = runes(Trim(s)); n > limit {"
 )
 
 // exempt returns the edit that disables a limit for one rule.
 func exempt(rule string) (old, new string) {
 	switch rule[0] {
 	case 'P':
-		return assayLimit, `l.limit(limitsAssay); n > limit && l.assay != "` + rule + `" {`
+		return assayLimit, `n = runes(Trim(s)); n > limit && l.assay != "` + rule + `" {`
 	}
-	return v1Limit, `l.limit(limitsV1); n > limit && l.v1 != "` + rule + `" {`
+	return v1Limit, `n = runes(s); n > limit && l.v1 != "` + rule + `" {`
 }
 
 // limit returns the mutant without the limit of a rule, which is that of subject.
@@ -135,6 +136,6 @@ var mutants = []mutant{
 
 	{"C1", "the order of keys", encode, "framework\", a.Framework)\n\tw.string(\",\\n  \", \"surface\", a.Surface)", "surface\", a.Surface)\n\tw.string(\",\\n  \", \"framework\", a.Framework)"},
 	{"C2", "the line feed at the end", encode, `w.write("\n}\n")`, `w.write("\n}")`},
-	{"C3", "the short escape of U+0008", encode, "b = append(b, `\\b`...)", "b = append(b, `\\u0008`...)"},
+	{"C3", "the short escape of U+0008", escape, `'\b': 'b', `, ""},
 	{"C4", "white space around events", validate, "l.invalid = true", "l.invalid = false"},
 }
