@@ -97,7 +97,7 @@ func (l *Log) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
 			size += entries[last].size
 			last++
 		}
-		if !index.WorthPacking(int64(last-first), int64(size), t.Packed+result.Entries, packed+result.Bytes) {
+		if !index.WorthPacking(int64(last-first)+int64(size), t.Packed+result.Entries+packed+result.Bytes) {
 			first = last
 			continue
 		}

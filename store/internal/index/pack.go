@@ -2,10 +2,9 @@ package index
 
 import "github.com/p20export/p20export/store"
 
-// WorthPacking reports whether a log packs successive entries whose data has a size in bytes, in a
-// thread of which it has packed others already. Each entry counts one byte more, so that empty
-// ones count too.
-func WorthPacking(entries, bytes, packedEntries, packedBytes int64) bool {
-	size := entries + bytes
-	return size >= store.MinPackBytes || size >= packedEntries+packedBytes
+// WorthPacking reports whether a log packs successive entries of a size, in a thread of which it
+// has packed entries of another size. Both sizes are the bytes of the data and one more for each
+// entry, so that entries without data count too.
+func WorthPacking(size, packed int64) bool {
+	return size >= store.MinPackBytes || size >= packed
 }

@@ -20,10 +20,9 @@ func newBatch(before found, w *Write) *batch {
 	for i := range w.Entries {
 		r, start := w.Row(i), len(data)
 		data = append(data, r.Data...)
-		b.entries[i] = store.Entry{
-			Position: r.Position, Run: r.Run, Stream: w.Entries[i].Stream, Kind: w.Entries[i].Kind, Type: r.Type,
-			Arrived: ofMicros(r.Arrived), Data: data[start:len(data):len(data)],
-		}
+		e := entryOf(&r)
+		e.Stream, e.Data = w.Entries[i].Stream, data[start:len(data):len(data)]
+		b.entries[i] = e
 	}
 	return b
 }

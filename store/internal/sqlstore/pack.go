@@ -102,14 +102,13 @@ func (p *packer) pack(ctx context.Context) (bool, error) {
 
 // isWorth reports whether the chunk is large enough to be packed.
 func (p *packer) isWorth(ctx context.Context) (bool, error) {
-	entries := p.last - p.first + 1
-	if index.WorthPacking(entries, p.bytes, math.MaxInt64/2, 0) {
-		return true, nil // whatever is packed
+	size := p.bytes + p.last - p.first + 1
+	if index.WorthPacking(size, math.MaxInt64) {
+		return true, nil // however much is packed, which need not be counted
 	}
-	var packedEntries, packedBytes int64
-	err := p.tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(entries), 0) AS bigint), CAST(coalesce(sum(bytes), 0) AS bigint) FROM packs WHERE thread_id = $1`,
-		p.thread).Scan(&packedEntries, &packedBytes)
-	return index.WorthPacking(entries, p.bytes, packedEntries, packedBytes), err
+	var packed int64
+	err := p.tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(entries + bytes), 0) AS bigint) FROM packs WHERE thread_id = $1`, p.thread).Scan(&packed)
+	return index.WorthPacking(size, packed), err
 }
 
 // collect collects the next successive entries that can be packed, until the chunk is full. There
