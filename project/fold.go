@@ -285,24 +285,20 @@ func (f *fold) omitOtherKeys(e *envelope.Event, k *eventKeys) {
 // does not read. It ignores timestamp and rawEvent, which describe the event and not the
 // message.
 func omits(eventType string, name []byte) bool {
-	start, content, chunk := false, false, false // the events that may have the key
+	switch eventType {
+	case envelope.TextMessageStart, envelope.TextMessageContent, envelope.TextMessageEnd, envelope.TextMessageChunk:
+	default:
+		return false
+	}
 	switch string(name) {
 	case "type", "messageId", "timestamp", "rawEvent", "subagentRunId":
 		return false
 	case "role", "name":
-		start, chunk = true, true
+		return eventType == envelope.TextMessageContent || eventType == envelope.TextMessageEnd
 	case "delta":
-		content, chunk = true, true
+		return eventType == envelope.TextMessageStart || eventType == envelope.TextMessageEnd
 	}
-	switch eventType {
-	case envelope.TextMessageStart:
-		return !start
-	case envelope.TextMessageContent:
-		return !content
-	case envelope.TextMessageChunk:
-		return !chunk
-	}
-	return eventType == envelope.TextMessageEnd
+	return true
 }
 
 // reserve accounts for n more bytes, of the key of an event or, if key is empty, of the

@@ -8,8 +8,8 @@ import (
 
 // AppendASCII appends the ASCII characters at the beginning of s to dst, as they are written
 // between the quotes of a JSON string in the form of RFC 8785 §3.2.2.2, and returns the number
-// of them. It stops before DEL and before a byte that is not ASCII. Like append it uses the
-// capacity of dst, of which it may also write a few bytes past the result.
+// of them. It stops before DEL and before a byte that is not ASCII. Like append, it uses the
+// capacity of dst if there is enough. It may overwrite a few bytes of it after the result.
 //
 // Only the double quote, the backslash and control characters below U+0020 are escaped. A
 // control character is escaped by its short form if JSON has one, and otherwise as \u00xx in

@@ -1,41 +1,26 @@
 package strictjson
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
 // AppendASCII escapes each character as RFC 8785 says, wherever it is, and stops at the first
 // one that is not its own.
 func TestAppendASCII(t *testing.T) {
-	escape := func(c byte) string {
-		switch c {
-		case '"', '\\':
-			return `\` + string(c)
-		case '\b':
-			return `\b`
-		case '\t':
-			return `\t`
-		case '\n':
-			return `\n`
-		case '\f':
-			return `\f`
-		case '\r':
-			return `\r`
-		}
-		if c < 0x20 {
-			return fmt.Sprintf(`\u%04x`, c)
-		}
-		return string(c)
-	}
 	check := func(t interface{ Fatalf(string, ...any) }, dst, s string) {
-		want, taken := dst, 0
-		for ; taken < len(s) && s[taken] < 0x7f; taken++ {
-			want += escape(s[taken])
+		taken := 0
+		for taken < len(s) && s[taken] < 0x7f {
+			taken++
 		}
+		quoted, err := jsontext.AppendQuote(nil, s[:taken]) // which escapes as RFC 8785 does
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		want := dst + string(quoted[1:len(quoted)-1])
 		if got, n := AppendASCII([]byte(dst), s); string(got) != want || n != taken {
 			t.Fatalf("%q: %q, %d, want %q, %d", s, got, n, want, taken)
 		}
