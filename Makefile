@@ -393,12 +393,12 @@ witness: ## compare our verdicts on AG-UI streams with those of a second reader 
 spec: ## compare our verdicts on the form of 20,000 generated events with the schemas of AG-UI's specification, which are in the directory P20EXPORT_SPEC
 	@$(GOTEST) -timeout 0 -v -tags spec -run '^TestSpec' ./envelope/witness
 
-VALIDATE_PEER := project/lint/peer
-VALIDATE_PEER_VENV = $(VENV) $(VALIDATE_PEER)/requirements.txt -- $(INSTALL_VENV)
 .PHONY: work
-work: ## count the statements that the program executes for six captures, and compare them with those of the last commit; WORK_FLAGS=-update writes the counts
+work: ## count the statements that the program executes for six inputs, and compare them with those of the last commit; WORK_FLAGS=-update writes the counts
 	@$(GOTEST) -tags work -run '^TestWork$$' ./cmd/internal/bench/work $(WORK_FLAGS)
 
+VALIDATE_PEER := project/lint/peer
+VALIDATE_PEER_VENV = $(VENV) $(VALIDATE_PEER)/requirements.txt -- $(INSTALL_VENV)
 .PHONY: validate-peer
 validate-peer: ## compare the findings of lint with those of ag-ui-validate, another checker, on the captures, the vectors and 5,000 changed streams
 	@venv=$$($(VALIDATE_PEER_VENV)); P20EXPORT_PEER=$$venv/venv/bin/python $(GOTEST) -tags peer -run '^TestPeer' ./$(VALIDATE_PEER)

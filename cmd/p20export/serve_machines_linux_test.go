@@ -94,7 +94,7 @@ func (m *machines) start(machine, group, log string, more ...string) *server {
 }
 
 // watch runs the script of the page that asks the servers of group a whether they are ready. It returns
-// when the script has told nginx that the servers in list are.
+// after the script has reloaded nginx with exactly the servers in list.
 func (m *machines) watch(list ...string) {
 	m.Helper()
 	script := m.adapted(blocks(m.T, operationsPage, "```sh ready")[0].text, map[string]string{

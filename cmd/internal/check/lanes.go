@@ -40,7 +40,7 @@ var lanes = []lane{
 	{name: "seals", does: "tampering with 3,000 threads, a second verifier of seals, and a real witness", tools: []string{"postgres", "python3", "ssh-agent"}},
 	{name: "openapi", does: "the description of the interface of serve", tools: []string{"node", "npm"}},
 	{name: "window", does: "the modules of the window are those that npm has", tools: []string{"node", "npm"}},
-	{name: "work", does: "the statements that the program executes for six captures"},
+	{name: "work", does: "the statements that the program executes for six inputs"},
 	{name: "recount", does: "the figures of GATE.md, counted by a second program", tools: []string{"python3"}},
 	{name: "release", does: "the release and its size"},
 }
