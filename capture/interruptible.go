@@ -94,3 +94,12 @@ func (g *contextReader) Read(p []byte) (int, error) {
 	}
 	return g.r.Read(p)
 }
+
+// neverWaits reports whether reads of r never wait for bytes.
+func neverWaits(r io.Reader) bool {
+	if f, ok := r.(*readCloser); ok {
+		r = f.Reader
+	}
+	_, ok := r.(*contextReader)
+	return ok
+}

@@ -21,8 +21,8 @@ const (
 
 	// blockBytes is the number of bytes that are passed to the hasher at once, and
 	// maxBlocks the number of blocks. The first block has bufferBytes.
-	blockBytes = 4 * bufferBytes
-	maxBlocks  = 4
+	blockBytes = 2 * bufferBytes
+	maxBlocks  = 8
 
 	// hashBesideFrom is the number of bytes after which another goroutine hashes the
 	// response. A shorter response is hashed before the goroutine would be of use.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
 	"hash"
 	"io"
@@ -12,11 +13,11 @@ import (
 
 // response reads the stored response into blocks. It counts and hashes the bytes.
 //
-// If the response is long, another goroutine, the hasher, hashes each filled block while
-// the reading goroutine splits it. A block is used
-// again only after both are done: the reader is done with the bytes of a read when it
-// calls next, and the hasher returns each block that it has hashed. There are at most
-// maxBlocks blocks, so neither gets far ahead.
+// If the response is long, another goroutine, the hasher, hashes each block after it was
+// split: whoever called next is done with a block when it calls next again. The hasher
+// returns the block to be filled again. If reads of r never wait, a third goroutine, the
+// filler, fills blocks before they are needed. There are at most maxBlocks blocks, so
+// nobody gets far ahead.
 type response struct {
 	r    io.Reader
 	n    int64
@@ -27,9 +28,18 @@ type response struct {
 	from   int64       // hashBesideFrom, except in tests
 	block  []byte      // the block for the next read, or of the last one
 	filled int         // bytes in the block that the hasher must hash
-	blocks int         // number of blocks in use
+	blocks int         // number of blocks in use; only the filler uses it while there is one
 	todo   chan []byte // filled blocks; nil if there is no hasher
 	hashed chan []byte // blocks that the hasher returns; closed when it ends
+	ahead  chan fill   // nil if there is no filler; closed when it ends
+	err    error       // of the filler's last read
+}
+
+// fill is the result of a read by the filler.
+type fill struct {
+	block []byte
+	n     int // bytes in block
+	err   error
 }
 
 // maxHead is the number of bytes needed to detect a compression.
@@ -42,6 +52,11 @@ func newResponse(r io.Reader) *response {
 // next implements blocks. It returns a part of a block.
 func (m *response) next() []byte {
 	switch {
+	case m.ahead != nil:
+		m.todo <- m.block[:m.filled]
+		f := <-m.ahead // the last one has the error
+		m.block, m.filled, m.err = f.block, f.n, cmp.Or(m.err, f.err)
+		return m.block[:m.filled]
 	case m.block == nil:
 		m.block, m.blocks = newBlock(bufferBytes), 1
 	case m.filled+bufferBytes > len(m.block):
@@ -51,7 +66,8 @@ func (m *response) next() []byte {
 	return m.block[m.filled:][:bufferBytes]
 }
 
-// free returns a block that is free, or waits until the hasher returns one.
+// free returns a block that is free, or waits until the hasher returns one. It returns nil
+// if the hasher has ended.
 func (m *response) free() []byte {
 	if m.blocks == maxBlocks {
 		return <-m.hashed
@@ -68,16 +84,21 @@ func (m *response) free() []byte {
 // Read reads into p, which must be what next returned, or the rest of it. After the
 // hasher was started, it must not be the rest.
 func (m *response) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	if n < 0 || n > len(p) {
-		return 0, errCount
+	n, err := len(p), m.err
+	if m.ahead == nil {
+		if n, err = read(m.r, p); err == errCount {
+			return 0, err
+		}
 	}
 	m.n += int64(n)
 	m.eof = m.eof || err == io.EOF
 	if missing := maxHead - len(m.head); missing > 0 {
 		m.head = append(m.head, p[:min(n, missing)]...)
 	}
-	if m.todo != nil {
+	switch {
+	case m.ahead != nil:
+		return n, err
+	case m.todo != nil:
 		m.filled += n
 		return n, err
 	}
@@ -88,10 +109,19 @@ func (m *response) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// read reads from r, and returns errCount if r violates the rules of io.Reader.
+func read(r io.Reader, p []byte) (int, error) {
+	n, err := r.Read(p)
+	if n < 0 || n > len(p) {
+		return 0, errCount
+	}
+	return n, err
+}
+
 // errCount reports a reader that violates the rules of io.Reader.
 var errCount = errors.New("capture: a reader returned an impossible count")
 
-// start starts the hasher.
+// start starts the hasher, and the filler if reads of r never wait.
 func (m *response) start() {
 	m.todo, m.hashed = make(chan []byte, maxBlocks), make(chan []byte, maxBlocks)
 	go func(hash hash.Hash, todo <-chan []byte, hashed chan<- []byte) {
@@ -101,20 +131,53 @@ func (m *response) start() {
 		}
 		close(hashed)
 	}(m.hash, m.todo, m.hashed)
+	if neverWaits(m.r) {
+		m.ahead = make(chan fill, maxBlocks)
+		go m.fill(m.ahead)
+	}
 }
 
-// join waits until every byte is hashed and ends the hasher. The bytes of the last read
-// remain valid.
+// fill reads into blocks until an error, or until the hasher has ended. It is the filler.
+func (m *response) fill(ahead chan<- fill) {
+	defer close(ahead)
+	for {
+		f := fill{block: m.free()}
+		if f.block == nil {
+			return
+		}
+		for range maxEmptyReads {
+			if f.n, f.err = read(m.r, f.block); f.n > 0 || f.err != nil {
+				break
+			}
+		}
+		if f.n == 0 && f.err == nil {
+			f.err = io.ErrNoProgress
+		}
+		ahead <- f
+		if f.err != nil {
+			return
+		}
+	}
+}
+
+// join waits until every byte that Read returned is hashed, and ends the goroutines. The
+// bytes of the last read remain valid. If there was a filler, the rest of the response
+// must not be read.
 func (m *response) join() {
 	if m.todo == nil {
 		return
 	}
 	close(m.todo)
+	if m.ahead != nil {
+		for f := range m.ahead {
+			putBlock(f.block)
+		}
+	}
 	for b := range m.hashed {
 		putBlock(b)
 	}
 	m.hash.Write(m.block[:m.filled])
-	m.todo, m.filled, m.blocks = nil, 0, 1
+	m.todo, m.ahead, m.filled, m.blocks = nil, nil, 0, 1
 }
 
 // drain reads and hashes the rest of the response.

@@ -41,12 +41,13 @@ func manyEvents(events int) string {
 	return b.String()
 }
 
-// Frames, findings and the digest do not depend on who hashes the response.
+// Frames, findings and the digest do not depend on who reads and who hashes the response.
 func TestHashBeside(t *testing.T) {
 	useTwoProcessors(t)
 	check := func(t failer, in string, sizes []int, f Framing, from int64) {
+		var response io.Reader
 		read := func(from int64) (frames []Frame, list []finding.Finding, sum digest.Digest) {
-			c, err := OpenReader(&pieces{in: []byte(in), sizes: sizes}, "stdin", f)
+			c, err := OpenReader(response, "stdin", f)
 			if err != nil {
 				t.Fatalf("%v", err)
 			}
@@ -58,18 +59,23 @@ func TestHashBeside(t *testing.T) {
 			}
 			return frames, c.Findings(), c.Digest()
 		}
+		again := func() io.Reader { return &pieces{in: []byte(in), sizes: sizes} }
+		response = again()
 		wantFrames, wantFindings, want := read(1 << 40)
-		gotFrames, gotFindings, got := read(from)
-		for i := range max(len(wantFrames), len(gotFrames)) {
-			if i >= len(wantFrames) || i >= len(gotFrames) || !sameFrame(wantFrames[i], gotFrames[i]) {
-				t.Fatalf("%.100q: %d frames beside, %d serial; frame %d differs", in, len(gotFrames), len(wantFrames), i)
+		for name, r := range map[string]io.Reader{"hashed": again(), "read and hashed": &contextReader{context.Background(), again()}} {
+			response = r
+			gotFrames, gotFindings, got := read(from)
+			for i := range max(len(wantFrames), len(gotFrames)) {
+				if i >= len(wantFrames) || i >= len(gotFrames) || !sameFrame(wantFrames[i], gotFrames[i]) {
+					t.Fatalf("%.100q: %d frames if %s beside, %d serial; frame %d differs", in, len(gotFrames), name, len(wantFrames), i)
+				}
 			}
-		}
-		if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
-			t.Fatalf("%.100q: findings (-serial +beside):\n%s", in, diff)
-		}
-		if got != want || got != digest.Of([]byte(in)) {
-			t.Fatalf("%.100q: digest %s beside, %s serial", in, got, want)
+			if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
+				t.Fatalf("%.100q: findings (-serial +%s beside):\n%s", in, name, diff)
+			}
+			if got != want || got != digest.Of([]byte(in)) {
+				t.Fatalf("%.100q: digest %s if %s beside, %s serial", in, got, name, want)
+			}
 		}
 	}
 	for _, f := range []Framing{SSE, NDJSON, JSON} {
@@ -103,13 +109,17 @@ func sameFrame(a, b Frame) bool {
 }
 
 // No goroutine remains after the end of a capture, however it ends. The result is the
-// same as without a hasher.
+// same as without a hasher and a filler.
 func TestHasherEnds(t *testing.T) {
 	useTwoProcessors(t)
+	var ahead bool // whether there is a filler
 	const events = 40_000
 	in := manyEvents(events)
 	broken, stopped := errors.New("broken"), errors.New("stopped")
 	opened := func(t *testing.T, r io.Reader) *Capture {
+		if ahead {
+			r = &contextReader{t.Context(), r}
+		}
 		c, err := OpenReader(r, "stdin", SSE)
 		if err != nil {
 			t.Fatal(err)
@@ -122,14 +132,14 @@ func TestHasherEnds(t *testing.T) {
 			if _, err = c.Next(); err != nil {
 				return frames, err
 			}
-			if frames++; frames == events/2 && c.response.todo == nil {
-				t.Error("there is no hasher")
+			if frames++; frames == events/2 && (c.response.todo == nil || ahead && c.response.ahead == nil) {
+				t.Error("there is no hasher, or no filler")
 			}
 		}
 		return frames, nil
 	}
 	const all = 1 << 30
-	for name, test := range map[string]func(t *testing.T){
+	ends := map[string]func(t *testing.T){
 		"end": func(t *testing.T) {
 			c := opened(t, strings.NewReader(in))
 			if n, err := read(t, c, all); err != io.EOF || n != events || c.Digest() != digest.Of([]byte(in)) {
@@ -151,6 +161,9 @@ func TestHasherEnds(t *testing.T) {
 			}
 		},
 		"Digest half-way": func(t *testing.T) {
+			if ahead {
+				return // the rest must not be read
+			}
 			c := opened(t, strings.NewReader(in))
 			if _, err := read(t, c, events-1000); err != nil {
 				t.Error(err)
@@ -170,8 +183,8 @@ func TestHasherEnds(t *testing.T) {
 		},
 		"end of the context": func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			c := opened(t, &contextReader{ctx, strings.NewReader(in)})
-			if _, err := read(t, c, events-1000); err != nil {
+			c := opened(t, &contextReader{ctx, strings.NewReader(in + in + in)}) // more than is read ahead
+			if _, err := read(t, c, events); err != nil {
 				t.Error(err)
 			}
 			cancel(stopped)
@@ -185,8 +198,11 @@ func TestHasherEnds(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		},
-	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
+	for _, ahead = range []bool{false, true} {
+		for name, test := range ends {
+			t.Run(fmt.Sprintf("%s, ahead %t", name, ahead), func(t *testing.T) { synctest.Test(t, test) })
+		}
 	}
 	for name, coding := range map[string]string{"directory": "", "gzip": "gzip", "zstd": "zstd"} {
 		t.Run(name, func(t *testing.T) {
@@ -253,9 +269,9 @@ func TestBlocksAreBounded(t *testing.T) {
 		t.Errorf("the blocks have %d bytes, more than 1 MiB", most)
 	}
 	useTwoProcessors(t)
-	synctest.Test(t, func(t *testing.T) {
-		in := manyEvents(50_000)
-		c, err := OpenReader(strings.NewReader(in), "stdin", SSE)
+	in := manyEvents(50_000)
+	test := func(t *testing.T, r io.Reader, want int64) {
+		c, err := OpenReader(r, "stdin", SSE)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,13 +295,16 @@ func TestBlocksAreBounded(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // until the splitter waits for a block
-		// The first bufferBytes were hashed by Read.
-		if got := c.response.n; got != bufferBytes+most {
-			t.Errorf("%d bytes were read before the hasher hashed any, want %d", got, bufferBytes+most)
+		if got := c.response.n; got != want {
+			t.Errorf("%d bytes were read before the hasher hashed any, want %d", got, want)
 		}
 		close(slow.step)
 		if n := <-done; n != 50_000 || c.Digest() != digest.Of([]byte(in)) {
 			t.Errorf("%d frames, digest %s", n, c.Digest())
 		}
-	})
+	}
+	// The first bufferBytes were hashed by Read.
+	synctest.Test(t, func(t *testing.T) { test(t, strings.NewReader(in), bufferBytes+most) })
+	// The first block is not filled again, because the hasher does not return it.
+	synctest.Test(t, func(t *testing.T) { test(t, &contextReader{t.Context(), strings.NewReader(in)}, most) })
 }
