@@ -115,6 +115,9 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
 	} else if taken := c.snapshots[s.Snapshot]; d.checkSelection(taken) {
+		if s.comparesStream() && c.fold.mustCompare(taken) {
+			d.summer = sums()
+		}
 		d.emitted(taken)
 		snapshot = taken.Data
 	}

@@ -25,6 +25,11 @@ type draft struct {
 	resolved Times
 	snapshot *envelope.Event // nil for a built snapshot
 	sources  []origin        // of each message
+	content  contentReader
+	// summer, unless it is nil, sums the messages of the snapshot, which are compared with
+	// the streamed messages.
+	summer     *summer
+	normalized []normalizedMessage
 	// fromRequest means that the messages of the request were used.
 	fromRequest bool
 	omitted     omissions

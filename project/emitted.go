@@ -90,7 +90,10 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 		unfit(o.name("role"), finding.RoleOutsideSubset, "the role is %s", formatRole(role, ok))
 	}
 	content, ok := m.Get("content")
-	text, joined, why := readContent(content, ok)
+	text, joined, why := d.content.read(content, ok)
+	if d.summer != nil && role.Kind == strictjson.String {
+		d.normalized = d.summer.appendNormalized(d.normalized, msg.Role, text)
+	}
 	if why != "" {
 		unfit(o.name("content"), why, "the content %s", contentFault(why))
 	}
@@ -104,7 +107,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 		d.rejectOrOmitExtraKeys(o, m)
 		return
 	}
-	msg.Content = d.validText(o.name("content"), text)
+	msg.Content = d.validText(o.name("content"), string(text))
 	if joined && !d.strict {
 		d.recordJoined(o.name("content"), content)
 	}
@@ -167,18 +170,22 @@ func contentFault(code finding.Code) string {
 	return "is not plain text"
 }
 
-// readContent reads the content of a message: a string, or a list of text parts,
-// which it joins without a separator. If the content is anything else, why is the
-// reason for rejecting it.
-func readContent(v strictjson.Value, present bool) (text string, joined bool, why finding.Code) {
+// contentReader reads the contents of messages. It uses its memory again.
+type contentReader struct{ buf []byte }
+
+// read reads the content of a message: a string, or a list of text parts, which it joins
+// without a separator. Half of a surrogate pair has three bytes, as Unquote returns it. The
+// text is valid until the next call. If the content is anything else, why is the reason for
+// rejecting it.
+func (r *contentReader) read(v strictjson.Value, present bool) (text []byte, joined bool, why finding.Code) {
+	r.buf = r.buf[:0]
 	switch {
 	case !present || v.Kind == strictjson.Null:
-		return "", false, finding.ContentMissing
+		return nil, false, finding.ContentMissing
 	case v.Kind == strictjson.String:
-		text, _ = v.Text()
+		r.buf, _ = strictjson.AppendUnquoted(r.buf, v.Raw)
 	case v.Kind == strictjson.ArrayStart:
 		joined = true
-		var all []byte
 		_ = strictjson.Elements(v, func(_ int, _ strictjson.Value, part *strictjson.Object) error {
 			kind, _ := part.Get("type")
 			t, ok := part.Get("text")
@@ -186,18 +193,16 @@ func readContent(v strictjson.Value, present bool) (text string, joined bool, wh
 				why = finding.ContentNotText
 				return nil
 			}
-			s, _ := t.Text()
-			all = append(all, s...)
+			r.buf, _ = strictjson.AppendUnquoted(r.buf, t.Raw)
 			return nil
 		})
-		text = string(all)
 	default:
-		return "", false, finding.ContentNotText
+		return nil, false, finding.ContentNotText
 	}
-	if why == "" && artifact.IsBlank(text) {
+	if why == "" && isBlank(r.buf) {
 		why = finding.ContentBlank
 	}
-	return text, joined, why
+	return r.buf, joined, why
 }
 
 func formatRole(v strictjson.Value, present bool) string {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
@@ -23,6 +24,13 @@ type comparison struct {
 	missing []int    // indexes into starts of the messages missing from the snapshot
 }
 
+// mustCompare reports whether a comparison with the snapshot needs the sums of its
+// messages.
+func (f *fold) mustCompare(snapshot *envelope.Event) bool {
+	_, done := f.compared[snapshot]
+	return !done && len(f.streamed) > 0
+}
+
 // compare compares the selected snapshot with the streamed messages. It ignores ids,
 // names and order, because integrations change them. The result is cached, since
 // several projections may select the same snapshot.
@@ -38,8 +46,7 @@ func (d *draft) compare(f *fold) comparison {
 		}
 	}
 	if len(streamed) > 0 {
-		messages, _ := d.snapshot.Get("messages")
-		c.missing = sums().findMissing(sums().normalizeMessages(messages), d.requestMessages(sums()), streamed)
+		c.missing = d.summer.findMissing(d.normalized, d.requestMessages(d.summer), streamed)
 	}
 	if f.compared == nil {
 		f.compared = make(map[*envelope.Event]comparison)
@@ -161,32 +168,30 @@ func (d *draft) requestMessages(s *summer) []normalizedMessage {
 // normalizeMessages returns the normalized messages of a list. It skips elements that
 // are not messages.
 func (s *summer) normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
-	var buf []byte
+	var contents contentReader
 	// The list is part of a valid JSON text, so Elements cannot fail.
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, m *strictjson.Object) error {
-		if v.Kind != strictjson.ObjectStart {
-			return nil
-		}
-		role, _ := m.Get("role")
-		content, _ := m.Get("content")
-		if role.Kind != strictjson.String {
-			return nil
-		}
-		valid := false
-		if content.Kind == strictjson.String {
-			buf, valid = strictjson.AppendUnquoted(buf[:0], content.Raw)
-		}
-		if !valid {
-			text, _, _ := readContent(content, true)
-			text, _ = strictjson.JoinSurrogates(text)
-			buf = append(buf[:0], text...)
-		}
-		var sum textSum
-		if s.addText(&sum, buf); sum.bytes > 0 {
+		if role, _ := m.Get("role"); role.Kind == strictjson.String {
 			name, _ := role.Text()
-			all = append(all, normalizedMessage{name, sum})
+			content, ok := m.Get("content")
+			text, _, _ := contents.read(content, ok)
+			all = s.appendNormalized(all, name, text)
 		}
 		return nil
 	})
 	return all
+}
+
+// appendNormalized appends the normalized form of a message with a text that a
+// contentReader read.
+func (s *summer) appendNormalized(all []normalizedMessage, role string, text []byte) []normalizedMessage {
+	if !utf8.Valid(text) {
+		joined, _ := strictjson.JoinSurrogates(string(text))
+		text = []byte(joined)
+	}
+	var sum textSum
+	if s.addText(&sum, text); sum.bytes == 0 {
+		return all
+	}
+	return append(all, normalizedMessage{role, sum})
 }

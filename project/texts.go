@@ -150,14 +150,15 @@ func (f *fold) sumOf(m *streamed) textSum {
 
 // isBlank reports whether the text of a message is blank.
 func (f *fold) isBlank(m *streamed) bool {
-	blank := func(text []byte) bool { return len(bytes.TrimLeftFunc(text, artifact.IsSpace)) == 0 }
 	for _, text := range m.held {
-		if !blank(text) {
+		if !isBlank(text) {
 			return false
 		}
 	}
-	return m.sum.bytes == 0 && blank(m.text.Bytes())
+	return m.sum.bytes == 0 && isBlank(m.text.Bytes())
 }
+
+func isBlank(text []byte) bool { return len(bytes.TrimLeftFunc(text, artifact.IsSpace)) == 0 }
 
 // textOf returns the text of a message, which must not be summed.
 func (f *fold) textOf(m *streamed) string {
