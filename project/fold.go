@@ -203,7 +203,7 @@ func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	if !f.reserve(e, "", len(f.id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
-	m = &streamed{id: string(f.id), role: reduce.Role(e), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
+	m = &streamed{id: string(f.id), role: reduce.Role(e), first: e.Ref()}
 	m.subset = artifact.IsRole(m.role)
 	if hasName {
 		kept := name

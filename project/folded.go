@@ -16,7 +16,7 @@ func (d *draft) folded(f *fold) {
 	d.tooLarge = f.summed
 	requested := d.takeRequest()
 	for _, m := range f.streamed {
-		o := origin{event: m.event}
+		o := m.origin()
 		if requested[artifact.Trim(m.id)] {
 			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
 			continue

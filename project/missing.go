@@ -20,8 +20,8 @@ type normalizedMessage struct {
 // comparison is the result of comparing a snapshot with the streamed messages that
 // have text.
 type comparison struct {
-	starts  []origin // of the streamed messages
-	missing []int    // indexes into starts of the messages missing from the snapshot
+	streamed []*streamed
+	missing  []int // indexes into streamed of the messages missing from the snapshot
 }
 
 // mustCompare reports whether a comparison with the snapshot needs the sums of its
@@ -42,7 +42,7 @@ func (d *draft) compare(f *fold) comparison {
 	var streamed []normalizedMessage
 	for _, m := range f.streamed {
 		if text := f.sumOf(m); text.bytes > 0 { // 0 for roles outside the subset
-			streamed, c.starts = append(streamed, normalizedMessage{m.role, text}), append(c.starts, origin{event: m.event})
+			streamed, c.streamed = append(streamed, normalizedMessage{m.role, text}), append(c.streamed, m)
 		}
 	}
 	if len(streamed) > 0 {
@@ -62,14 +62,14 @@ func (d *draft) compareStream(f *fold) {
 	if len(c.missing) == 0 {
 		return
 	}
-	first := c.starts[c.missing[0]]
-	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", describeMissing(len(c.missing), len(c.starts), first.event.Index, f.full))
+	first := c.streamed[c.missing[0]]
+	warning := first.origin().finding(finding.SnapshotLacksText, "the snapshot lacks %s", describeMissing(len(c.missing), len(c.streamed), first.first.Index, f.full))
 	if last := d.run.Snapshots[len(d.run.Snapshots)-1]; last.Index > d.snapshot.Index {
 		warning = warning.WithHint(hint.TryLastSnapshot, EmittedSnapshotText)
 	}
 	d.report(warning)
 	for _, i := range c.missing {
-		d.omitted.add(c.starts[i].omission(finding.SnapshotLacksText))
+		d.omitted.add(c.streamed[i].origin().omission(finding.SnapshotLacksText))
 	}
 }
 

@@ -21,13 +21,19 @@ import (
 type streamed struct {
 	id, role string
 	name     *strictjson.Value
-	event    *envelope.Event // the place of its first event, without data
+	first    envelope.Ref // its first event
 	open     bool
 	subset   bool // the role is in the subset, so the text is collected
 	held     [][]byte
 	sum      textSum // if the texts are summed
 	lone     bool    // a text that was summed contains half of a surrogate pair
 	text     reduce.Text
+}
+
+// origin returns the place of the first event of the message.
+func (m *streamed) origin() origin {
+	at := &m.first
+	return origin{event: &envelope.Event{Index: at.Index, Offset: at.Offset, Bytes: at.Bytes, Line: at.Line}}
 }
 
 // A text is held or summed when it has textBytes, or leastBytes and another message goes

@@ -15,7 +15,7 @@ import (
 // It is written by hand because package json takes as long as reading a small capture.
 func (r *Record) Encode() ([]byte, error) {
 	p := &r.Predicate
-	w := &writer{buf: make([]byte, 0, 2<<10)}
+	w := &writer{buf: make([]byte, 0, r.Size())}
 	w.begin('{')
 	w.text("_type", r.Type)
 	w.key("subject")
