@@ -49,7 +49,7 @@ func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 		}
 		readable += sum
 		if len(run.Snapshots) > run.SnapshotCount || run.SnapshotCount != run.Families.Count(envelope.MessagesSnapshot) {
-			t.Errorf("%d snapshots, %d described", run.SnapshotCount, len(run.Snapshots))
+			t.Errorf("%d snapshots, %d places", run.SnapshotCount, len(run.Snapshots))
 		}
 		if run.Terminal == nil && !finding.Failed(run.Findings) {
 			t.Error("a run without end is not refused")
@@ -62,7 +62,7 @@ func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 		}
 		say("%q %q %q %d bytes, started %v, terminal %v", run.ThreadID, run.RunID, run.ParentRunID, run.Bytes, run.Started.Ref(), run.Terminal != nil)
 		say("%v %v %q", brief(run.Findings), listed(&run.Families), run.types)
-		for _, s := range run.Snapshots {
+		for _, s := range run.snapshots {
 			say("%v %d %v %v", s.Ref, s.Messages, listed(&s.Roles), s.Problem)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 // seen is a run and what the visitor received of it.
 type seen struct {
 	*envelope.Run
-	types []string
+	types     []string
+	snapshots []envelope.Snapshot
 }
 
 // recorder is a Visitor that stores every run.
@@ -37,6 +38,9 @@ func (r *recorder) Event(run *envelope.Run, e *envelope.Event) {
 		r.open = &seen{Run: run}
 	}
 	r.open.types = append(r.open.types, e.Type)
+	if e.Type == envelope.MessagesSnapshot {
+		r.open.snapshots = append(r.open.snapshots, envelope.DescribeSnapshot(e))
+	}
 }
 
 func (r *recorder) End(run *envelope.Run) error {

@@ -12,12 +12,11 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxSnapshots is the maximum number of snapshots described for a run, and maxRoles
-// the maximum number of roles counted in a snapshot. AG-UI has seven roles.
-const (
-	maxSnapshots = 10_000
-	maxRoles     = 16
-)
+// MaxSnapshots limits the places of snapshots in a Run.
+const MaxSnapshots = 10_000
+
+// maxRoles is the maximum number of roles counted in a snapshot. AG-UI has seven roles.
+const maxRoles = 16
 
 // Frames is a sequence of frames.
 type Frames interface {
@@ -41,9 +40,9 @@ type Run struct {
 	Terminal *Event
 	// Families counts the run's events by type.
 	Families Counts
-	// Snapshots describes the first MESSAGES_SNAPSHOT events. SnapshotCount is the
-	// number of all of them.
-	Snapshots     []Snapshot
+	// Snapshots are the places of the first MaxSnapshots MESSAGES_SNAPSHOT events.
+	// SnapshotCount is the number of all of them.
+	Snapshots     []Ref
 	SnapshotCount int
 	// Bytes is the number of bytes from the start of the run's first frame to the
 	// end of its last.
@@ -259,8 +258,8 @@ func (r *Run) add(e *Event) {
 		r.found.Add(e.Finding(finding.TerminalSeveral, "%s is terminal event %d of the run", e.Type, r.terminals))
 		return
 	case MessagesSnapshot:
-		if r.SnapshotCount++; r.SnapshotCount <= maxSnapshots {
-			r.Snapshots = append(r.Snapshots, describe(e))
+		if r.SnapshotCount++; r.SnapshotCount <= MaxSnapshots {
+			r.Snapshots = append(r.Snapshots, e.Ref())
 		}
 	}
 	if r.terminals > 0 && r.afterTerminal == nil {
@@ -291,8 +290,8 @@ func (r *Run) end(v Visitor) error {
 	return v.End(r)
 }
 
-// describe counts the messages of a snapshot.
-func describe(e *Event) Snapshot {
+// DescribeSnapshot counts the messages of a MESSAGES_SNAPSHOT.
+func DescribeSnapshot(e *Event) Snapshot {
 	s := Snapshot{Ref: e.Ref()}
 	list, ok := e.Get("messages")
 	if !ok || list.Kind != strictjson.ArrayStart {

@@ -275,9 +275,12 @@ func TestSnapshots(t *testing.T) {
 				t.Errorf("the run is refused for a snapshot that is not used: %v", brief(runs[0].Findings))
 			}
 			if runs[0].SnapshotCount != 1 || len(runs[0].Snapshots) != 1 {
-				t.Fatalf("%d snapshots, %d described", runs[0].SnapshotCount, len(runs[0].Snapshots))
+				t.Fatalf("%d snapshots, %d places", runs[0].SnapshotCount, len(runs[0].Snapshots))
 			}
-			s := runs[0].Snapshots[0]
+			s := runs[0].snapshots[0]
+			if s.Ref != runs[0].Snapshots[0] {
+				t.Errorf("the place is %v and in the description %v", runs[0].Snapshots[0], s.Ref)
+			}
 			var got []string
 			for name, n := range s.Roles.All {
 				got = append(got, fmt.Sprintf("%s=%d", name, n))
@@ -326,7 +329,7 @@ func (r *repeat) Next() (*capture.Frame, error) {
 
 func same(s string) func(int) string { return func(int) string { return s } }
 
-// Snapshots past the limit are counted but not described.
+// Snapshots past the limit are counted, but have no places.
 func TestSnapshotsCap(t *testing.T) {
 	for _, n := range []int{10_000, 10_001} {
 		r := &recorder{}
@@ -334,7 +337,7 @@ func TestSnapshotsCap(t *testing.T) {
 			t.Fatal(err)
 		}
 		if run := r.runs[0]; run.SnapshotCount != n || len(run.Snapshots) != 10_000 || run.Families.Count("MESSAGES_SNAPSHOT") != n {
-			t.Errorf("%d: count %d, described %d", n, run.SnapshotCount, len(run.Snapshots))
+			t.Errorf("%d: count %d, places %d", n, run.SnapshotCount, len(run.Snapshots))
 		}
 	}
 }

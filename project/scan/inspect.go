@@ -101,12 +101,16 @@ func (i *Inspector) Finish(r Result) error {
 type runInspector struct {
 	inspector *Inspector
 	events    int
+	snapshots []envelope.Snapshot // up to envelope.MaxSnapshots
 	streamed  streamedCounter
 }
 
 // Event implements Observer.
 func (o *runInspector) Event(e *envelope.Event) {
 	o.events++
+	if e.Type == envelope.MessagesSnapshot && len(o.snapshots) < envelope.MaxSnapshots {
+		o.snapshots = append(o.snapshots, envelope.DescribeSnapshot(e))
+	}
 	o.streamed.event(e)
 }
 
@@ -114,7 +118,7 @@ func (o *runInspector) Event(e *envelope.Event) {
 func (o *runInspector) End(run *envelope.Run) error {
 	i := o.inspector
 	i.items += len(run.Findings) + run.Families.Len() + o.streamed.Roles.Len()
-	for _, s := range run.Snapshots {
+	for _, s := range o.snapshots {
 		i.items += 1 + s.Roles.Len()
 	}
 	if len(i.rows) == MaxRuns || i.items > MaxItems {
@@ -128,7 +132,7 @@ func (o *runInspector) End(run *envelope.Run) error {
 		RunID:       present(TruncateID(run.RunID)),
 		ParentRunID: present(TruncateID(run.ParentRunID)),
 		Families:    &families,
-		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
+		Snapshots:   make([]SnapshotRow, 0, len(o.snapshots)),
 		Bytes:       run.Bytes,
 		Findings:    run.Findings,
 		Events:      o.events,
@@ -137,7 +141,7 @@ func (o *runInspector) End(run *envelope.Run) error {
 	if run.TerminalOtherRun != nil {
 		row.Findings = append(row.Findings, *run.TerminalOtherRun)
 	}
-	for _, s := range run.Snapshots {
+	for _, s := range o.snapshots {
 		row.Snapshots = append(row.Snapshots, SnapshotRow{Index: s.Index, Messages: s.Messages, Roles: s.Roles})
 		if s.Problem != nil {
 			row.Findings = append(row.Findings, *s.Problem)
