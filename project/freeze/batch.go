@@ -180,7 +180,7 @@ func (b *batch) freezeInline(ctx context.Context, in *inputs.Input, s Settings) 
 		if row.Verdict != project.Frozen {
 			continue
 		}
-		files := kept.runs[*row.Run]
+		files := kept.run(*row.Run).files
 		if s.Sign != nil {
 			made, err := s.Sign.Make(ctx, files.Record, sign.Files{})
 			if err != nil {
@@ -189,14 +189,13 @@ func (b *batch) freezeInline(ctx context.Context, in *inputs.Input, s Settings) 
 				continue
 			}
 			s.onRow(len(made.Envelope))
-			row.SignatureJSON = text(made.Envelope)
+			row.SignatureJSON = new(string(made.Envelope))
 		}
-		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = text(files.Artifact), text(files.Envelope), text(files.Record)
+		texts := &[...]string{string(files.Artifact), string(files.Envelope), string(files.Record)}
+		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = &texts[0], &texts[1], &texts[2]
 	}
 	return r
 }
-
-func text(data []byte) *string { s := string(data); return &s }
 
 // open opens a capture, or returns why that failed.
 func (b *batch) open(ctx context.Context, in *inputs.Input) (*capture.Capture, *result) {

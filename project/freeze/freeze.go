@@ -162,7 +162,7 @@ func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error)
 	for i, row := range rows {
 		runs[i].Row = row
 		if row.Verdict == project.Frozen {
-			runs[i].Files = kept.runs[*row.Run]
+			runs[i].Files = kept.run(*row.Run).files
 		}
 	}
 	return runs, nil
@@ -282,19 +282,20 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 		return scan.TooManyRuns(run)
 	}
 	f.items += len(p.Findings)
-	number, id := run.Number, scan.TruncateID(run.RunID) // the row outlives the run
-	row := Row{Capture: f.capture.Path(), Labels: f.labels, Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
+	v := &values{run: run.Number, runID: scan.TruncateID(run.RunID)} // the row outlives the run
+	row := Row{Capture: f.capture.Path(), Labels: f.labels, Run: &v.run, RunID: &v.runID, Verdict: project.Refused, Findings: p.WithOmissions()}
 	bytes := rowBytes
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
-		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
-		row.describe(out)
+		v.profiles = Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
+		row.Profiles = &v.profiles
+		row.describe(out, v)
 		row.Assay, row.FromRequest = out.Assay, project.UsesRequest(out.Omissions)
 		draft := record.New(out, run, f.settings.Settings, f.settings.Tool)
-		d, n := draft.ArtifactDigest(), len(out.Bytes)
-		row.ArtifactDigest, row.ArtifactBytes = &d, &n
+		v.artifactDigest, v.artifactBytes = draft.ArtifactDigest(), len(out.Bytes)
+		row.ArtifactDigest, row.ArtifactBytes = &v.artifactDigest, &v.artifactBytes
 		bytes += len(out.Bytes) + len(out.Envelope)
-		if err := f.output.add(number, out, draft); err != nil {
+		if err := f.output.add(v.run, out, draft); err != nil {
 			return err
 		}
 	}
@@ -353,13 +354,22 @@ func (f *freezer) finish(result scan.Result) []Row {
 	return f.rows
 }
 
+// values are what the fields of a row point to.
+type values struct {
+	run, artifactBytes                                    int
+	runID, threadID, startedAt, finishedAt, terminalEvent string
+	artifactDigest                                        digest.Digest
+	profiles                                              Profiles
+}
+
 // describe sets what the row repeats of the artifact. The row outlives the artifact and its
 // run, so it shares no memory with them.
-func (r *Row) describe(out *project.Output) {
+func (r *Row) describe(out *project.Output, v *values) {
 	a := out.Artifact
-	r.ThreadID, r.StartedAt, r.TerminalEvent = new(strings.Clone(a.ThreadIDRef)), new(a.StartedAt), new(a.TerminalEvent)
-	if a.FinishedAt != "" {
-		r.FinishedAt = new(a.FinishedAt)
+	v.threadID, v.startedAt, v.finishedAt, v.terminalEvent = strings.Clone(a.ThreadIDRef), a.StartedAt, a.FinishedAt, a.TerminalEvent
+	r.ThreadID, r.StartedAt, r.TerminalEvent = &v.threadID, &v.startedAt, &v.terminalEvent
+	if v.finishedAt != "" {
+		r.FinishedAt = &v.finishedAt
 	}
 }
 
