@@ -33,14 +33,13 @@ func (e *Event) identity(report func(finding.Finding)) identity {
 
 // id returns the id v, the value of key. It reports an id that is invalid.
 func (e *Event) id(v strictjson.Value, key string, report func(finding.Finding)) id {
-	at := finding.Pointer("").Name(key)
 	if v.Kind != strictjson.String {
-		report(e.violation(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))
+		report(e.violation(v, "E8", finding.Pointer("").Name(key), "%s of %s is %s where a string belongs", key, e.Type, v.Kind))
 		return id{}
 	}
 	s, valid := v.Text()
 	if !valid {
-		report(e.violation(v, "E9", at, "%s of %s contains half of a surrogate pair", key, e.Type))
+		report(e.violation(v, "E9", finding.Pointer("").Name(key), "%s of %s contains half of a surrogate pair", key, e.Type))
 		return id{text: strings.ToValidUTF8(s, "\uFFFD")}
 	}
 	return id{text: s, valid: true}

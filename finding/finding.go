@@ -108,6 +108,9 @@ func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
 // Sort sorts findings by offset, then pointer, then code. Findings without an
 // offset come first, except findings_past_limit, which comes last.
 func Sort(list []Finding) {
+	if len(list) < 2 { // without the memory that package sort needs
+		return
+	}
 	sort.SliceStable(list, func(i, j int) bool {
 		a, b := list[i], list[j]
 		return cmp.Or(

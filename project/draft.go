@@ -122,10 +122,10 @@ func (d *draft) presentText(o origin, v strictjson.Value) string {
 // in taken. Such members never cause a refusal.
 func (d *draft) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
-		name, _ := strictjson.Unquote(m.Name.Raw)
-		if name == "type" || slices.Contains(taken, name) || name == "timestamp" && d.timed(e) {
+		if m.Name.Is("type") || slices.ContainsFunc(taken, m.Name.Is) || m.Name.Is("timestamp") && d.timed(e) {
 			continue
 		}
+		name, _ := m.Name.Text()
 		d.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 	}
 }

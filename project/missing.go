@@ -152,6 +152,9 @@ func (s *summer) endsWithJoined(snapshot, streamed []normalizedMessage, role str
 func (d *draft) requestMessages(s *summer) []normalizedMessage {
 	input, _ := d.run.Started.Get("input")
 	for _, text := range [][]byte{d.request, input.Raw} {
+		if len(text) == 0 { // there is none
+			continue
+		}
 		var o strictjson.Object
 		value, err := strictjson.ReadText(&o, new(strictjson.Decoder), text)
 		if err != nil || value.Kind != strictjson.ObjectStart {

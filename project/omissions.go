@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
@@ -135,7 +136,7 @@ const maxSummarized = 3
 // omissions.
 func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
 	total := 0
-	var first []Omission
+	first := make([]Omission, 0, maxSummarized)
 	for _, left := range o.Omissions {
 		total += max(left.Count, 1)
 		if len(first) < maxSummarized && left.Count == 0 {
@@ -147,7 +148,8 @@ func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
 		omissions = "omission"
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d %s: ", total, omissions)
+	text.Grow(128)
+	text.WriteString(strconv.Itoa(total) + " " + omissions + ": ")
 	for i, left := range first {
 		place := left.place()
 		switch {
@@ -179,7 +181,7 @@ func (o Omission) place() string {
 // where returns the event or the file of the omitted content.
 func (o Omission) where() string {
 	if o.EventIndex != nil {
-		return fmt.Sprintf("event %d", *o.EventIndex)
+		return "event " + strconv.Itoa(*o.EventIndex)
 	}
 	return o.File
 }

@@ -25,12 +25,9 @@ func (v Value) Text() (text string, valid bool) {
 	return Unquote(v.Raw)
 }
 
-// Is reports whether v is a string with the value s.
+// Is reports whether v is a string, or the name of a member, with the value s.
 func (v Value) Is(s string) bool {
-	if v.Kind != String {
-		return false
-	}
-	return equalsQuoted(v.Raw, s)
+	return (v.Kind == String || v.Kind == Name) && equalsQuoted(v.Raw, s)
 }
 
 // Member returns the value of a member of v, and whether v is an object that has one. It

@@ -15,7 +15,7 @@ import (
 // It is written by hand because package json takes as long as reading a small capture.
 func (r *Record) Encode() ([]byte, error) {
 	p := &r.Predicate
-	w := &writer{buf: make([]byte, 0, r.Size())}
+	w := writer{buf: make([]byte, 0, r.Size())}
 	w.begin('{')
 	w.text("_type", r.Type)
 	w.key("subject")
@@ -93,7 +93,9 @@ func (r *Record) Encode() ([]byte, error) {
 	w.key("families")
 	w.begin('{')
 	for name, n := range p.Families.All {
-		w.number(name, int64(n))
+		w.element()
+		w.buf = append(artifact.AppendString(w.buf, name), ": "...)
+		w.buf = strconv.AppendInt(w.buf, int64(n), 10)
 	}
 	w.end('}')
 	w.key("sizes")
@@ -139,17 +141,13 @@ func (w *writer) element() {
 	w.line()
 }
 
-func (w *writer) line() {
-	w.buf = append(w.buf, '\n')
-	for range w.depth {
-		w.buf = append(w.buf, "  "...)
-	}
-}
+// line begins a line. The depth is at most 5.
+func (w *writer) line() { w.buf = append(w.buf, "\n          "[:1+2*w.depth]...) }
 
-// key begins a member.
+// key begins a member whose name needs no escapes.
 func (w *writer) key(name string) {
 	w.element()
-	w.buf = append(artifact.AppendString(w.buf, name), ": "...)
+	w.buf = append(append(append(w.buf, '"'), name...), `": `...)
 }
 
 func (w *writer) text(name, value string) {
