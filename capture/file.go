@@ -28,11 +28,7 @@ func openFile(ctx context.Context, path string, info fs.FileInfo) (io.ReadCloser
 		return nil, context.Cause(ctx)
 	}
 	if info != nil && info.Mode().IsRegular() {
-		f, err := openRegular(path)
-		if err != nil {
-			return nil, err
-		}
-		return &readCloser{&contextReader{ctx, f}, f}, nil
+		return openSequential(ctx, path, info.Size())
 	}
 	type result struct {
 		file *os.File
