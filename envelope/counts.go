@@ -26,11 +26,16 @@ func MaxFamilies() int { return maxFamilies + eventnames.Count() }
 // Counts counts names and keeps the order of their first appearance. The zero value
 // is empty.
 type Counts struct {
-	names     []string
-	counts    []int
+	entries   []counted
 	index     map[string]int // nil for a few names
 	last      int            // index of the name that was counted last
 	uncounted int
+}
+
+// counted is a name and how often it was counted.
+type counted struct {
+	name  string
+	count int
 }
 
 // AddRole counts the role of a message. Half a surrogate pair in the role becomes
@@ -44,36 +49,39 @@ func (f *Counts) AddRole(role string) {
 // Add increments the count of name. If name is too long, or there are too many
 // names, Add increments the number of uncounted names instead.
 func (f *Counts) Add(name string) {
-	if f.last < len(f.names) && f.names[f.last] == name {
-		f.counts[f.last]++
+	if f.last < len(f.entries) && f.entries[f.last].name == name {
+		f.entries[f.last].count++
 		return
 	}
 	i := f.find(name)
 	if i < 0 {
 		known := eventnames.Intern([]byte(name))
-		if len(f.names) >= maxFamilies && known == "" || len(name) > maxFamilyBytes {
+		if len(f.entries) >= maxFamilies && known == "" || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return
 		}
-		i = len(f.names)
+		i = len(f.entries)
 		if known != "" {
 			name = known // comparing it with the type of an event is fast
 		} else {
 			name = strings.Clone(name)
 		}
-		f.names, f.counts = append(f.names, name), append(f.counts, 0)
+		if f.entries == nil {
+			f.entries = make([]counted, 0, 4) // most have more than one
+		}
+		f.entries = append(f.entries, counted{name: name})
 		switch {
 		case f.index != nil:
 			f.index[name] = i
-		case len(f.names) > fewNames:
+		case len(f.entries) > fewNames:
 			f.index = make(map[string]int)
-			for i, name := range f.names {
-				f.index[name] = i
+			for i, e := range f.entries {
+				f.index[e.name] = i
 			}
 		}
 	}
 	f.last = i
-	f.counts[i]++
+	f.entries[i].count++
 }
 
 // fewNames is the number of names up to which they are compared one by one.
@@ -82,7 +90,7 @@ const fewNames = 12
 // find returns the index of name, or -1.
 func (f *Counts) find(name string) int {
 	if f.index == nil {
-		return slices.Index(f.names, name)
+		return slices.IndexFunc(f.entries, func(e counted) bool { return e.name == name })
 	}
 	if i, ok := f.index[name]; ok {
 		return i
@@ -93,22 +101,22 @@ func (f *Counts) find(name string) int {
 // Count returns the count of name.
 func (f *Counts) Count(name string) int {
 	if i := f.find(name); i >= 0 {
-		return f.counts[i]
+		return f.entries[i].count
 	}
 	return 0
 }
 
 // All calls yield for each name in the order of first appearance.
 func (f *Counts) All(yield func(name string, count int) bool) {
-	for i, name := range f.names {
-		if !yield(name, f.counts[i]) {
+	for _, e := range f.entries {
+		if !yield(e.name, e.count) {
 			return
 		}
 	}
 }
 
 // Len returns the number of different names.
-func (f *Counts) Len() int { return len(f.names) }
+func (f *Counts) Len() int { return len(f.entries) }
 
 // Uncounted returns how often Add was called with a name that is not counted,
 // because it is too long or there are too many names.
@@ -169,7 +177,7 @@ func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		}
 		f.Add(key)
 		if i := f.find(key); i >= 0 {
-			f.counts[i] = int(n)
+			f.entries[i].count = int(n)
 		}
 	}
 	_, err := dec.ReadToken()

@@ -76,19 +76,20 @@ func (f *fold) keysOf(e *envelope.Event) *eventKeys {
 	k := &f.keys[shape%envelope.Shapes]
 	if shape == 0 || k.shape != shape {
 		*k = eventKeys{shape: shape, id: -1, delta: -1, tag: -1, ends: chunk.EndsOf(e.Type)}
-		i := 0
-		for m := range e.All {
-			f.name, _ = strictjson.AppendUnquoted(f.name[:0], m.Name.Raw)
-			switch string(f.name) {
-			case "messageId":
+		for i := range e.Len() {
+			name := e.NameAt(i)
+			switch {
+			case name.Is("messageId"):
 				k.id = i
-			case "delta":
+			case name.Is("delta"):
 				k.delta = i
-			case "subagentRunId":
+			case name.Is("subagentRunId"):
 				k.tag = i
 			}
-			k.others = k.others || omits(e.Type, f.name)
-			i++
+			if isText(e.Type) {
+				f.name, _ = strictjson.AppendUnquoted(f.name[:0], name.Raw)
+				k.others = k.others || omits(e.Type, f.name)
+			}
 		}
 		k.content = e.Type == envelope.TextMessageContent && k.id >= 0 && k.tag < 0 && !k.others &&
 			k.delta >= 0 && e.At(k.delta).Kind == strictjson.String
@@ -281,15 +282,19 @@ func (f *fold) omitOtherKeys(e *envelope.Event, k *eventKeys) {
 	}
 }
 
-// omits reports whether an event is a text event that has a key with a name that the fold
-// does not read. It ignores timestamp and rawEvent, which describe the event and not the
-// message.
-func omits(eventType string, name []byte) bool {
+// isText reports whether the events of a type are text events.
+func isText(eventType string) bool {
 	switch eventType {
 	case envelope.TextMessageStart, envelope.TextMessageContent, envelope.TextMessageEnd, envelope.TextMessageChunk:
-	default:
-		return false
+		return true
 	}
+	return false
+}
+
+// omits reports whether the fold does not read the keys with a name in text events of a type.
+// It ignores timestamp and rawEvent, which describe the event and not the
+// message.
+func omits(eventType string, name []byte) bool {
 	switch string(name) {
 	case "type", "messageId", "timestamp", "rawEvent", "subagentRunId":
 		return false

@@ -34,7 +34,7 @@ const maxJSONTextDepth = 10000
 // space between tokens.
 func OneLine(text []byte) []byte {
 	text = bytes.Trim(text, " \t\r\n")
-	if !bytes.ContainsAny(text, "\r\n") {
+	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 { // faster than ContainsAny
 		return text
 	}
 	return AppendCompact(make([]byte, 0, len(text)), text)

@@ -122,6 +122,12 @@ func (o *Object) At(i int) Value {
 	return o.at(m.kind, m.value, m.valueEnd)
 }
 
+// NameAt returns the name of the i-th member, where 0 <= i < o.Len().
+func (o *Object) NameAt(i int) Value {
+	m := &o.members[i]
+	return o.at(Name, m.name, m.nameEnd)
+}
+
 // Raw returns the text of the i-th member's value, where 0 <= i < o.Len(). It is faster than
 // At.
 func (o *Object) Raw(i int) []byte {
