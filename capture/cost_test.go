@@ -103,23 +103,24 @@ func (c countingFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countedFile{f.(file), c.reads, name}, nil
+	return countedFile{f, f.(io.ReaderAt), c.reads, name}, nil
 }
 
 type countedFile struct {
-	file
+	fs.File
+	at    io.ReaderAt
 	reads map[string]int
 	name  string
 }
 
 func (f countedFile) Read(p []byte) (int, error) {
 	f.reads[f.name]++
-	return f.file.Read(p)
+	return f.File.Read(p)
 }
 
 func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
 	f.reads[f.name]++
-	return f.file.ReadAt(p, at)
+	return f.at.ReadAt(p, at)
 }
 
 // Each file of a small capture needs one read for its bytes and one for its end.

@@ -28,7 +28,11 @@ func openFile(ctx context.Context, path string, info fs.FileInfo) (io.ReadCloser
 		return nil, context.Cause(ctx)
 	}
 	if info != nil && info.Mode().IsRegular() {
-		return openSequential(ctx, path, info.Size())
+		f, err := openRegular(path, info.Size())
+		if err != nil {
+			return nil, err
+		}
+		return &readCloser{&contextReader{ctx, f}, f}, nil
 	}
 	type result struct {
 		file *os.File
@@ -65,12 +69,6 @@ func openFile(ctx context.Context, path string, info fs.FileInfo) (io.ReadCloser
 	}
 	r.file.Close()
 	return nil, err
-}
-
-// openRegular opens a regular file. With O_NONBLOCK, package os makes two system calls
-// instead of six, and the call returns if a named pipe has taken the place of the file.
-func openRegular(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // readCloser combines a reader of a file with the file's Close.

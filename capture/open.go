@@ -153,7 +153,8 @@ func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
 type files struct {
 	dir   string
 	lstat func(name string) (fs.FileInfo, error)
-	open  func(name string) (fs.File, error)
+	// open opens a regular file that had size bytes when it was looked up.
+	open func(name string, size int64) (io.ReadCloser, error)
 }
 
 // onDisk returns the files of a directory.
@@ -161,7 +162,9 @@ func onDisk(dir string) *files {
 	return &files{
 		dir,
 		func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.Join(dir, name)) },
-		func(name string) (fs.File, error) { return openRegular(filepath.Join(dir, name)) },
+		func(name string, size int64) (io.ReadCloser, error) {
+			return openRegular(filepath.Join(dir, name), size)
+		},
 	}
 }
 
@@ -170,7 +173,7 @@ func inFS(fsys fs.FS, dir string) *files {
 	return &files{
 		dir,
 		func(name string) (fs.FileInfo, error) { return fs.Lstat(fsys, slashpath.Join(dir, name)) },
-		func(name string) (fs.File, error) { return fsys.Open(slashpath.Join(dir, name)) },
+		func(name string, _ int64) (io.ReadCloser, error) { return fsys.Open(slashpath.Join(dir, name)) },
 	}
 }
 
@@ -179,13 +182,13 @@ func inRoot(dir *os.Root) *files {
 	return &files{
 		dir.Name(),
 		func(name string) (fs.FileInfo, error) { return lstat(dir, name) },
-		func(name string) (fs.File, error) { return openIn(dir, name, os.O_RDONLY) },
+		func(name string, _ int64) (io.ReadCloser, error) { return openIn(dir, name, os.O_RDONLY) },
 	}
 }
 
 // file is a file of a capture directory.
 type file interface {
-	fs.File
+	io.ReadCloser
 	io.ReaderAt
 }
 
@@ -287,7 +290,7 @@ func (d *files) openRegular(name string) (_ file, size int64, err error) {
 	case !info.Mode().IsRegular():
 		return nil, 0, finding.New(finding.CaptureFileMissing, "%s is not a regular file", name)
 	}
-	f, err := d.open(name)
+	f, err := d.open(name, info.Size())
 	if err != nil {
 		return nil, 0, err
 	}

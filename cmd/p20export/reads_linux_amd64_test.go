@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
@@ -119,6 +122,51 @@ func TestReadsOnce(t *testing.T) {
 			size := int64(len(testkit.Read(t, c.of)))
 			if opens, bytes := traced.Opens[c.of], traced.Bytes[c.of]; opens != 1 || bytes != size {
 				t.Errorf("%q: opened %d times, %d bytes read of %d", c.args, opens, bytes, size)
+			}
+		})
+	}
+}
+
+// freeze makes few system calls for each of many captures. The calls for 100 more captures are
+// counted, so those at the start and the end do not matter. It cannot see how long a call takes,
+// and it ignores calls of the Go runtime, which depend on the machine.
+func TestCallsPerCapture(t *testing.T) {
+	const more = 100
+	dir := realTemp(t)
+	capture, response := manyRuns(t, dir, "one", 1)
+	names := map[uint64]string{syscall.SYS_NEWFSTATAT: "stat", syscall.SYS_OPENAT: "open", syscall.SYS_READ: "read", syscall.SYS_PREAD64: "read", syscall.SYS_CLOSE: "close", syscall.SYS_WRITE: "write"}
+	runtime := []uint64{
+		syscall.SYS_FUTEX, syscall.SYS_NANOSLEEP, syscall.SYS_SCHED_YIELD, syscall.SYS_EPOLL_PWAIT, syscall.SYS_GETPID, syscall.SYS_TGKILL,
+		syscall.SYS_RT_SIGRETURN, syscall.SYS_RT_SIGPROCMASK, syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_CLONE,
+	}
+	for _, c := range []struct {
+		name, path string
+		want       map[string]int // for each capture
+	}{
+		{"file", response, map[string]int{"stat": 1, "open": 1, "read": 1, "close": 1, "write": 1}},
+		{"directory", capture, map[string]int{"stat": 4, "open": 2, "read": 2, "close": 2, "write": 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var calls [2]map[uint64]int
+			for i := range calls {
+				list := filepath.Join(t.TempDir(), "list")
+				testkit.Write(t, list, []byte(strings.Repeat(c.path+"\n", (i+1)*more)))
+				calls[i] = trace(t, render.Done, "freeze", "--inline", "--jobs", "1", "--from-list", list).Calls
+			}
+			got := map[string]int{}
+			for call, n := range calls[1] {
+				n -= calls[0][call]
+				// A few calls of the runtime, such as those that wake the poller, have these names too.
+				if n = (n + more/2) / more; n > 0 && !slices.Contains(runtime, call) {
+					name, ok := names[call]
+					if !ok {
+						name = fmt.Sprintf("call %d", call)
+					}
+					got[name] += n
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("for each capture (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -28,6 +28,9 @@ type TraceResult struct {
 	Syncs map[string]int
 
 	FileSystemSyncs int
+
+	// Calls has how often each system call returned, by its number on amd64.
+	Calls map[uint64]int
 }
 
 // The system calls of amd64 that Trace handles.
@@ -51,7 +54,7 @@ const (
 // output and standard error.
 func Trace(t testing.TB, cmd *exec.Cmd) TraceResult {
 	t.Helper()
-	traced := TraceResult{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
+	traced := TraceResult{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}, Calls: map[uint64]int{}}
 	traced.Status, traced.Output = start(t, cmd, &tracer{left: traced.left}, nil).Wait(t)
 	return traced
 }
@@ -211,6 +214,7 @@ func (tr *TraceResult) left(pid, tid int) error {
 	if err := syscall.PtraceGetRegs(tid, &regs); err != nil {
 		return err
 	}
+	tr.Calls[regs.Orig_rax]++
 	result := int64(regs.Rax)
 	if result < 0 {
 		return nil
