@@ -16,27 +16,41 @@ import (
 // selected snapshots and the streamed text. Projections share each snapshot and
 // the folded text.
 type Collector struct {
-	selections []Selection
-	snapshots  map[Selection]*envelope.Event
-	seen       int
-	fold       *fold // nil if no projection needs it
+	selected []selected
+	seen     int   // number of snapshots
+	fold     *fold // nil if no projection needs it
+}
+
+// selected is the snapshot of a selection.
+type selected struct {
+	by Selection
+	// event is nil if no snapshot was selected yet.
+	event *envelope.Event
 }
 
 // NewCollector returns a collector for projecting one run with each of the
 // settings. The caller must have called Normalize on them.
 func NewCollector(settings ...Settings) *Collector {
-	c := &Collector{snapshots: make(map[Selection]*envelope.Event)}
+	c := &Collector{}
 	holds := slices.ContainsFunc(settings, func(s Settings) bool { return s.Projection == FoldedStream })
 	for _, s := range settings {
 		if c.fold == nil && (holds || s.comparesStream()) {
 			c.fold = newFold()
 			c.fold.summed = !holds
 		}
-		if s.Projection != FoldedStream && !slices.Contains(c.selections, s.Snapshot) {
-			c.selections = append(c.selections, s.Snapshot)
+		if s.Projection != FoldedStream && c.of(s.Snapshot) == nil {
+			c.selected = append(c.selected, selected{by: s.Snapshot})
 		}
 	}
 	return c
+}
+
+// of returns the snapshot of a selection, or nil if the collector does not have the selection.
+func (c *Collector) of(by Selection) *selected {
+	if i := slices.IndexFunc(c.selected, func(s selected) bool { return s.by == by }); i >= 0 {
+		return &c.selected[i]
+	}
+	return nil
 }
 
 // KeepTexts makes a collector for FoldedStream keep all streamed texts, up to 48 MiB, for
@@ -58,13 +72,14 @@ func (c *Collector) Observe(e *envelope.Event) {
 	}
 	c.seen++
 	var kept *envelope.Event
-	for _, s := range c.selections {
-		want := s.number()
-		if c.seen == want || want == 0 && (c.seen == 1 || s == Last) {
+	for i := range c.selected {
+		s := &c.selected[i]
+		want := s.by.number()
+		if c.seen == want || want == 0 && (c.seen == 1 || s.by == Last) {
 			if kept == nil {
 				kept = e.Clone()
 			}
-			c.snapshots[s] = kept
+			s.event = kept
 		}
 	}
 }
@@ -114,7 +129,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 			d.folded(c.fold)
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
-	} else if taken := c.snapshots[s.Snapshot]; d.checkSelection(taken) {
+	} else if taken := c.of(s.Snapshot).event; d.checkSelection(taken) {
 		if s.comparesStream() && c.fold.mustCompare(taken) {
 			d.summer = sums()
 		}

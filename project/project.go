@@ -87,6 +87,9 @@ func ParseSelection(s string) (Selection, error) {
 
 // number returns the number of a selection by number, and 0 for the others.
 func (s Selection) number() int {
+	if s == Only || s == Last {
+		return 0
+	}
 	n, _ := strconv.Atoi(string(s))
 	return n
 }
