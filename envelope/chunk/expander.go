@@ -234,22 +234,27 @@ func (x *Expander) open(c *chunk) *Fault {
 	case len(x.lanes) == MaxStreams:
 		return fault(TooLarge, subagentRunID, "more than %d subagents have open streams of chunks", MaxStreams)
 	}
-	x.bytes += s.size
 	buf := make([]byte, 0, s.size)
 	for _, v := range kept {
 		start := len(buf)
 		buf = append(buf, v.Raw...)
 		v.Raw = buf[start:len(buf):len(buf)]
 	}
+	x.opened++
+	s.order = x.opened
+	x.hold(s)
+	c.continues = s
+	return nil
+}
+
+// hold adds an open stream.
+func (x *Expander) hold(s *stream) {
+	x.bytes += s.size
 	if x.lanes == nil {
 		x.lanes = make(map[lane]*stream)
 		x.held = map[*shape]map[string]*stream{textShape: {}, toolShape: {}, reasoningShape: {}}
 	}
-	x.opened++
-	s.order = x.opened
 	x.lanes[s.lane] = s
 	id, _ := s.id.Text()
 	x.held[s.shape][id] = s
-	c.continues = s
-	return nil
 }

@@ -64,8 +64,9 @@ type copied struct {
 
 func (v *View) text() string { return string(v.AppendState(append(v.AppendMessages(nil), '\n'))) }
 
-// TestClone clones Reducers between generated events, feeds each clone others, and compares all
-// with Reducers that were fed everything from the beginning. Views do not change.
+// TestClone clones Reducers, and saves and loads them, between generated events, feeds each clone
+// others, and compares all with Reducers that were fed everything from the beginning. Views do not
+// change.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	odd := judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches | judge.UnknownOperations
@@ -82,6 +83,8 @@ func TestClone(t *testing.T) {
 				again.Reducer, again.fed, again.found = c.Clone(), slices.Clone(c.fed), slices.Clone(c.found)
 				list = append(list, &again)
 				continue
+			case random.IntN(10) == 0:
+				c.Reducer = new(saves).reloaded(rt, c.Reducer)
 			case random.IntN(5) == 0:
 				if c.view = c.View(); c.view.text() != string(c.AppendState(append(c.AppendMessages(nil), '\n'))) {
 					rt.Fatal("the view is not what the Reducer has")

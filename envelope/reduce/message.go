@@ -209,7 +209,7 @@ func (m *Message) append(dst []byte) []byte {
 	}
 	dst = jsonvalue.AppendString(append(dst, `{"id":`...), m.id)
 	dst = jsonvalue.AppendString(append(dst, `,"role":`...), m.role)
-	dst = jsonvalue.AppendString(append(dst, `,"content":`...), m.text.String())
+	dst = jsonvalue.AppendBytes(append(dst, `,"content":`...), m.text.bytes)
 	if m.name != "" {
 		dst = jsonvalue.AppendString(append(dst, `,"name":`...), m.name)
 	}

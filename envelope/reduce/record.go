@@ -185,7 +185,7 @@ func (r *record) append(dst []byte) []byte {
 		case string:
 			dst = jsonvalue.AppendString(dst, v)
 		case *Text:
-			dst = jsonvalue.AppendString(dst, v.String())
+			dst = jsonvalue.AppendBytes(dst, v.bytes)
 		case *record:
 			dst = v.append(dst)
 		case *content:

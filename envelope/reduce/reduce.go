@@ -37,6 +37,7 @@ package reduce
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
@@ -149,7 +150,7 @@ func (r *Reducer) Messages() []event.Message {
 // AppendMessages appends the messages to dst, as a JSON array. A message that an event
 // created has its members in the order in which the client sets them.
 func (r *Reducer) AppendMessages(dst []byte) []byte {
-	dst = append(dst, '[')
+	dst = append(slices.Grow(dst, max(0, min(r.conversation.bytes, MaxBytes))), '[')
 	for n := range r.conversation.messages.all {
 		if dst[len(dst)-1] != '[' {
 			dst = append(dst, ',')

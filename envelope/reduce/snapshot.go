@@ -2,7 +2,8 @@ package reduce
 
 import (
 	"errors"
-	"hash/maphash"
+	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 
@@ -245,9 +246,8 @@ func (r *Reducer) added(id string) { r.changes.Moved = r.changes.Moved || r.remo
 
 // removed has the ids of messages that snapshots removed, or many of them.
 type removed struct {
-	seed maphash.Seed
-	ids  map[uint64]struct{} // their hashes
-	all  bool                // there are more than maxRemoved
+	ids map[uint64]struct{} // their hashes
+	all bool                // there are more than maxRemoved
 	// shared means that another Reducer has ids too, so it must not change.
 	shared bool
 }
@@ -258,13 +258,13 @@ const maxRemoved = 1 << 16
 
 func (r *removed) add(id string) {
 	if r.ids == nil {
-		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]struct{})
+		r.ids = make(map[uint64]struct{})
 	}
 	if r.shared {
 		r.ids, r.shared = maps.Clone(r.ids), false
 	}
 	if r.all = r.all || len(r.ids) == maxRemoved; !r.all {
-		r.ids[maphash.String(r.seed, id)] = struct{}{}
+		r.ids[hashOf(id)] = struct{}{}
 	}
 }
 
@@ -272,6 +272,14 @@ func (r *removed) has(id string) bool {
 	if r.ids == nil {
 		return false
 	}
-	_, ok := r.ids[maphash.String(r.seed, id)]
+	_, ok := r.ids[hashOf(id)]
 	return ok || r.all
+}
+
+// hashOf returns the hash of an id, which is the same in every process. If an id has the hash of
+// a removed one, a prelude has two events more than it needs.
+func hashOf(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id)
+	return h.Sum64()
 }

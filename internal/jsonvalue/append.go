@@ -46,7 +46,12 @@ func Append(dst []byte, v Value) []byte {
 // AppendString appends s as a JSON string. It escapes only what RFC 8785 escapes, and
 // halves of surrogate pairs. A byte that is part of neither UTF-8 nor such a half is
 // written as U+FFFD, as encoding/json does.
-func AppendString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte { return appendText(dst, s) }
+
+// AppendBytes is like AppendString, and does not copy s.
+func AppendBytes(dst, s []byte) []byte { return appendText(dst, s) }
+
+func appendText[T string | []byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	for {
 		var n int
@@ -57,17 +62,17 @@ func AppendString(dst []byte, s string) []byte {
 		s = s[n:]
 		end := 0
 		for end < len(s) && s[end] >= 0x7f {
-			r, n := utf8.DecodeRuneInString(s[end:])
+			r, n := utf8.DecodeRuneInString(string(s[end:min(end+utf8.UTFMax, len(s))]))
 			if r == utf8.RuneError && n == 1 {
 				break
 			}
 			end += n
 		}
 		dst, s = append(dst, s[:end]...), s[end:]
-		if end > 0 || s == "" {
+		if end > 0 {
 			continue
 		}
-		if half, ok := strictjson.LoneSurrogate(s); ok {
+		if half, ok := strictjson.LoneSurrogate(string(s[:min(utf8.UTFMax, len(s))])); ok {
 			dst, s = appendEscape(dst, half), s[3:]
 		} else {
 			dst, s = utf8.AppendRune(dst, utf8.RuneError), s[1:]

@@ -75,6 +75,12 @@ type Budget struct {
 	spent int // in bytes, less what the lengths of documents and patches permit
 }
 
+// BudgetOf returns a Budget of which Spent returns n.
+func BudgetOf(n int) Budget { return Budget{n} }
+
+// Spent returns the work so far, which a Budget that goes on in the same way needs to know.
+func (b *Budget) Spent() int { return b.spent }
+
 // Reset makes the document a value that strictjson has read, or missing if v is the
 // zero Value. If the value is too large, Reset returns an error and does not change
 // the document.
@@ -100,6 +106,13 @@ func (d *Document) Clone() *Document {
 
 // Missing reports whether the document is missing.
 func (d *Document) Missing() bool { return d.root == missing{} || d.root == function{} }
+
+// IsFunction reports whether the document is missing because a patch in the dialect Client has put
+// a function of JavaScript in its place.
+func (d *Document) IsFunction() bool { return d.root == function{} }
+
+// SetFunction makes the document one of which IsFunction is true.
+func (d *Document) SetFunction() { d.root = function{} }
 
 // Value returns the value, which is nil if the document is missing. The caller must not change it, and it is valid until the
 // document changes.
