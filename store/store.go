@@ -85,6 +85,17 @@ type Log interface {
 	Seals(ctx context.Context, key Key, after int64) iter.Seq2[*Seal, error]
 	// Blocks returns the hashes of the first blocks of a thread, as far as they are kept.
 	Blocks(ctx context.Context, key Key) ([]byte, error)
+	// Keep keeps data of a kind that was computed from the entries of a thread, in place of what
+	// it has of the kind at the same positions. All is kept or nothing. The error is ErrDerived
+	// if it is not valid, ErrNoThread if the thread does not exist, and ErrDeleted if it was
+	// deleted.
+	Keep(ctx context.Context, key Key, kind string, list []Derived) error
+	// Kept returns what is kept of a kind at positions from <= p <= to, ordered by position:
+	// with Data, or only what is in Head. A thread that does not exist or was deleted has
+	// nothing.
+	Kept(ctx context.Context, key Key, kind string, from, to int64, data bool) ([]Derived, error)
+	// Forget drops what is kept of a kind.
+	Forget(ctx context.Context, key Key, kind string) error
 	// CheckThread returns a *DamagedError if an entry of a thread is stored more than once, so that
 	// readers may see different ones.
 	CheckThread(ctx context.Context, key Key) error
@@ -333,6 +344,7 @@ var (
 	ErrEntry    = errors.New("the entry is not valid")
 	ErrClosed   = errors.New("the log is closed")
 	ErrSeal     = errors.New("the seal is not valid")
+	ErrDerived  = errors.New("the derived data is not valid")
 	ErrSealed   = errors.New("the thread has a seal of this size")
 	// ErrRewound means that the thread no longer has entries that it had: the database is an
 	// older copy, or its server lost the last transactions.

@@ -35,6 +35,7 @@ type thread struct {
 	chunks  []*chunk
 	seals   []store.Seal // ordered by size
 	blocks  []byte
+	derived map[string][]store.Derived // by kind, ordered by position
 }
 
 // entry is an entry without what follows from its place.

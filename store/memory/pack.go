@@ -138,7 +138,7 @@ func (l *Log) Delete(ctx context.Context, key store.Key) (store.Thread, error) {
 	}
 	if t.DeletedAt.IsZero() {
 		t.DeletedAt = now()
-		t.streams, t.runs, t.entries, t.chunks, t.blocks = nil, nil, nil, nil, nil
+		t.streams, t.runs, t.entries, t.chunks, t.blocks, t.derived = nil, nil, nil, nil, nil, nil
 		t.seals = t.seals[max(0, len(t.seals)-1):]
 		l.notify(key)
 	}

@@ -114,7 +114,7 @@ func TestPostgresRights(t *testing.T) {
 	user := "user_" + schema
 	run(t, conn, fmt.Sprintf(`CREATE USER %[1]s PASSWORD 'sekret'; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
 		GRANT SELECT ON ALL TABLES IN SCHEMA %[2]s TO %[1]s;
-		GRANT INSERT, UPDATE, DELETE ON %[2]s.threads, %[2]s.streams, %[2]s.runs, %[2]s.entries, %[2]s.packs, %[2]s.seals, %[2]s.blocks TO %[1]s`, user, schema))
+		GRANT INSERT, UPDATE, DELETE ON %[2]s.threads, %[2]s.streams, %[2]s.runs, %[2]s.entries, %[2]s.packs, %[2]s.seals, %[2]s.blocks, %[2]s.derived TO %[1]s`, user, schema))
 	operator, policy := newOperator(t)
 	parsed, err := url.Parse(link)
 	if err != nil {

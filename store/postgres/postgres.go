@@ -133,7 +133,7 @@ func (d *database) notify(ctx context.Context, tx *sql.Tx, key store.Key) error 
 // reclaim gives the space of deleted rows to new ones. PostgreSQL only warns a user who does not
 // own the tables; autovacuum does it later then.
 func (d *database) reclaim(ctx context.Context) error {
-	_, err := d.db.ExecContext(ctx, "VACUUM entries, packs, runs, streams, seals, blocks, threads")
+	_, err := d.db.ExecContext(ctx, "VACUUM entries, packs, runs, streams, seals, blocks, derived, threads")
 	return err
 }
 

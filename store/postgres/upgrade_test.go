@@ -46,7 +46,7 @@ func TestPostgresUpgraded(t *testing.T) {
 	s := shared(t)
 	created := s.schema()
 	open(t, created)
-	for _, version := range []string{"version1", "version2"} {
+	for _, version := range []string{"version1", "version2", "version3"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			url := load(t, s, version)
@@ -79,6 +79,9 @@ func TestPostgresUpgradeRights(t *testing.T) {
 	fill(t, log, "new", 6)
 	if err := log.Seal(t.Context(), store.Key{Thread: "new"}, store.Seal{Size: 6, Checkpoint: []byte("c")}, store.Blocks{}); err != nil {
 		t.Errorf("seal a thread: %v", err)
+	}
+	if err := log.Keep(t.Context(), store.Key{Thread: "new"}, "kind", []store.Derived{{Position: 6}}); err != nil {
+		t.Errorf("keep derived data: %v", err)
 	}
 	held, err := log.(store.Leaser).Leases(t.Context(), func(string) {})
 	if err != nil {

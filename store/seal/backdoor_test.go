@@ -127,7 +127,7 @@ func (b backdoor) seal(key store.Key, seals []store.Seal) {
 func (b backdoor) remove(key store.Key) {
 	b.Helper()
 	id := b.id(key)
-	for _, table := range []string{"entries", "packs", "runs", "streams", "seals", "blocks"} {
+	for _, table := range []string{"entries", "packs", "runs", "streams", "seals", "blocks", "derived"} {
 		b.exec(`DELETE FROM `+table+` WHERE thread_id = $1`, id)
 	}
 	b.exec(`DELETE FROM threads WHERE id = $1`, id)

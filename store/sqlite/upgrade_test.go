@@ -13,7 +13,7 @@ import (
 // TestSQLiteUpgraded opens logs that programs with earlier versions of the tables wrote.
 func TestSQLiteUpgraded(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"version1", "version2"} {
+	for _, version := range []string{"version1", "version2", "version3"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			packed, err := os.Open(filepath.Join("testdata", version+".db.gz"))

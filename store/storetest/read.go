@@ -288,7 +288,7 @@ func oldThreads() []oldThread {
 }
 
 // Upgraded checks a log that an earlier program wrote and that was opened now. It finds the open
-// streams, ends them, and seals, packs and deletes all threads.
+// streams, ends them, keeps derived data, and seals, packs and deletes all threads.
 func Upgraded(t *testing.T, log store.Log) {
 	f := &fixture{T: t, log: log, ctx: t.Context()}
 	var open []string
@@ -307,9 +307,14 @@ func Upgraded(t *testing.T, log store.Log) {
 		if old.deleted {
 			fails(f, "Read of a deleted thread", last(f, log.Read(f.ctx, old.key, 0)), store.ErrDeleted)
 			fails(f, "Seal of a deleted thread", log.Seal(f.ctx, old.key, sealOf(1), store.Blocks{}), store.ErrDeleted)
+			fails(f, "Keep of a deleted thread", log.Keep(f.ctx, old.key, "kind", []store.Derived{{Position: 1}}), store.ErrDeleted)
 			continue
 		}
 		f.seal(old.key, sealOf(before.Last), store.Blocks{})
+		if got := f.kept(old.key, "kind", 1, before.Last, true); len(got) > 0 {
+			f.Errorf("a thread of a log without derived data has it: %+v", got)
+		}
+		f.keep(old.key, "kind", store.Derived{Position: before.Last, Data: []byte("data")})
 		expect(old.key, old.items).check(f, log, old.key)
 		for _, s := range list(f, log.Streams(f.ctx, store.StreamQuery{Tenant: &old.key.Tenant, Thread: &old.key.Thread, Open: true})) {
 			f.append(old.key, int64(len(old.items)), end(s.ID))
@@ -331,4 +336,9 @@ func Upgraded(t *testing.T, log store.Log) {
 		}
 	}
 	equal(f, "the streams", list(f, log.Streams(f.ctx, store.StreamQuery{})), nil)
+	for _, old := range oldThreads() {
+		if got := f.kept(old.key, "kind", 1, 100, true); len(got) > 0 {
+			f.Errorf("a deleted thread has derived data: %+v", got)
+		}
+	}
 }

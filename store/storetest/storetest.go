@@ -56,7 +56,7 @@ type Opener = func(t testing.TB) Opened
 func Run(t *testing.T, open Opener) {
 	for _, group := range []map[string]func(*fixture){
 		appendTests(), byteTests(), idTests(), runTests(), queryTests(), readTests(), followTests(),
-		packTests(), sealTests(), deleteTests(), closeTests(), leaseTests(), modelTests(),
+		packTests(), sealTests(), derivedTests(), deleteTests(), closeTests(), leaseTests(), modelTests(),
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
