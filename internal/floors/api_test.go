@@ -55,7 +55,7 @@ func TestConsumer(t *testing.T) {
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
 // ofInternal matches a name of an internal package.
-var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|dirtree|eventnames|hint|hostcheck|humanize|jsonpatch|jsonvalue|look|ordered|picture|spelling|strictjson|tarball|tarfs|testkit|timetext)\.[A-Z]`)
+var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|dirtree|eventnames|hint|hostcheck|humanize|jsonpatch|jsonvalue|look|ordered|picture|saving|spelling|strictjson|tarball|tarfs|testkit|timetext)\.[A-Z]`)
 
 // TestSignatures checks that public signatures have no types of internal packages, which
 // other modules cannot name. A public package may declare an alias of such a type.

@@ -44,7 +44,7 @@ var floors = map[string][]string{
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
 	"cmd/p20export/internal/monitor":         {"serve", "capture/proxy", "capture"},
-	"cmd/p20export/internal/service":         {"store/transfer", "store/seal", "store", "envelope", "project/freeze", "project", "capture/proxy", "capture/recovery", "capture/inputs", "capture"},
+	"cmd/p20export/internal/service":         {"store/transfer", "store/seal", "store/restore", "store", "envelope/reduce", "envelope", "project/freeze", "project", "capture/proxy", "capture/recovery", "capture/inputs", "capture"},
 	"cmd/p20export/internal/signals":         {},
 	"discovery":                              {},
 	"discovery/scenario":                     {"discovery", "discovery/analysis", "project/scan", "project", "envelope", "capture/client", "capture", "artifact"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/saving"
 	"github.com/p20export/p20export/store"
 )
 
@@ -106,6 +107,40 @@ func (l *findings) add(position int64, f finding.Finding) {
 	}
 	f.EventIndex = nil // of an event without a capture
 	l.kept = append(l.kept, f.WithSeverity(finding.Warning))
+}
+
+// join adds the findings of another list, which are about later entries.
+func (l *findings) join(o *findings) {
+	for _, f := range o.kept {
+		if len(l.kept) == finding.MaxListed {
+			l.more++
+		} else {
+			l.kept = append(l.kept, f)
+		}
+	}
+	l.more += o.more
+}
+
+// code writes or reads the findings.
+func (l *findings) code(c *saving.Coder) {
+	c.Int(&l.more)
+	saving.List(c, &l.kept, finding.MaxListed, func(f *finding.Finding) {
+		for _, text := range []*string{
+			(*string)(&f.Code), (*string)(&f.Severity), &f.Message, &f.Hint, &f.Rule, &f.Spec, (*string)(&f.Pointer),
+		} {
+			c.String(text)
+		}
+		for _, n := range []*int{&f.Line, &f.Column, &f.ResponseLine} {
+			c.Int(n)
+		}
+		hasOffset := f.Offset != nil
+		if c.Bool(&hasOffset); hasOffset {
+			if c.Reading() {
+				f.Offset = new(int64)
+			}
+			c.Int64(f.Offset)
+		}
+	})
 }
 
 func (l *findings) list() []finding.Finding {

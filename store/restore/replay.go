@@ -2,6 +2,7 @@ package restore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 
@@ -47,7 +48,7 @@ func (t *Thread) restore(ctx context.Context, n *lineage.Node, position int64, c
 // replay applies what restore restores. The events of the run itself are also those of join,
 // which may be nil.
 func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, compare bool, joined *join.Run) (*replay, error) {
-	p := &replay{Thread: t, reader: envelope.NewReader(), reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n, join: joined}
+	p := t.newReplay(n, joined)
 	if n == nil {
 		return p, nil
 	}
@@ -56,14 +57,80 @@ func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, co
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 {
+	p.used = path[from:]
+	b, start := t.base(path, from, position), t.runs[path[from].Index].Start
+	to, of := t.keptUpTo(b, p.used, position, compare, joined)
+	var s *spot
+	if to-start >= int64(t.options.spaced().entries) {
+		if s, _, err = t.nearest(ctx, b, p.used, position, start, to); err != nil {
+			return nil, err
+		}
+	}
+	plan := t.plan(p.used, position)
+	switch {
+	case s != nil:
+		plan, start = s.rest(t.plan(p.used[s.runIn(p.used):], position))[1:], s.applied
+		p.goOn(s)
+	case from > 0:
 		if err := p.begin(ctx, path, from, position, request, compare); err != nil {
 			return nil, err
 		}
 	}
-	p.used = path[from:]
 	p.addRuns()
-	return p, t.read(ctx, t.plan(p.used, position), p.apply)
+	if s != nil {
+		p.findings.join(&s.findings)
+	}
+	applied := p.entries
+	if err := t.read(ctx, plan, p.apply); err != nil {
+		return nil, err
+	}
+	t.applied(of, min(p.entries-applied, to-start))
+	return p, nil
+}
+
+// newReplay returns a replay without entries.
+func (t *Thread) newReplay(n *lineage.Node, joined *join.Run) *replay {
+	return &replay{Thread: t, reader: envelope.NewReader(), reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n, join: joined}
+}
+
+// base returns where a replay of a path as of a position begins, which is at path[from].
+func (t *Thread) base(path []*lineage.Node, from int, position int64) base {
+	b := base{first: path[from].Index}
+	if from > 0 {
+		b.to = min(position, t.runs[b.first].Start-1)
+	}
+	return b
+}
+
+// keptUpTo returns the last position of a checkpoint from which a replay can go on, and the run that
+// has that position; 0 and nil if there can be none. A replay with join needs all events of its last
+// run, and only one with compare begins as checkpoints with requests that have the whole conversation
+// do.
+func (t *Thread) keptUpTo(b base, used []*lineage.Node, position int64, compare bool, joined *join.Run) (int64, *lineage.Node) {
+	n := len(used) - 1
+	switch {
+	case b.to > 0 && !compare, joined != nil && n == 0:
+		return 0, nil
+	case joined == nil:
+		return position, used[n]
+	}
+	last := &t.runs[used[n].Index]
+	return min(position, cmp.Or(last.Input, last.Start)-1), used[n-1]
+}
+
+// goOn makes the replay go on after a spot.
+func (p *replay) goOn(s *spot) {
+	p.reducer, p.entries = s.reducer, s.entries
+	if p.last == s.last {
+		p.input, p.started, p.finished = s.input, s.started, s.finished
+	}
+}
+
+// applied notes how many entries were applied for a run that checkpoints of it would have saved.
+func (t *Thread) applied(n *lineage.Node, entries int64) {
+	if t.options.Behind != nil && n != nil && entries >= 2*int64(t.options.spaced().entries) {
+		t.options.Behind(t.Key, t.options, t.runs[n.Index].Start)
+	}
 }
 
 // begin prepares for the request of a run of a path, which is not the first one: that request

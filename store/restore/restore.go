@@ -64,6 +64,12 @@ type Options struct {
 	Input Input
 	// Dialect is the dialect of JSON Patch.
 	Dialect reduce.Dialect
+	// Behind, if not nil, is called after so many entries of a thread were applied that it should
+	// have checkpoints: with these options, and the position for Thread.KeepCheckpoints. It must not
+	// block.
+	Behind func(key store.Key, o Options, position int64)
+
+	spacing spacing // of kept checkpoints; only tests set it
 }
 
 // ErrPosition means that a thread has no such position.
@@ -165,6 +171,15 @@ func (t *Thread) Before(ctx context.Context, n *lineage.Node) (*Result, error) {
 // stream before the position, or else of the thread. The error is ErrPosition if the thread
 // has no such position.
 func (t *Thread) At(ctx context.Context, position int64) (*Result, error) {
+	n, err := t.runAt(ctx, position)
+	if err != nil {
+		return nil, err
+	}
+	return t.restore(ctx, n, position, true)
+}
+
+// runAt returns the run to which a position belongs by the rules of At, or nil.
+func (t *Thread) runAt(ctx context.Context, position int64) (*lineage.Node, error) {
 	if position < 1 || position > t.Last {
 		return nil, fmt.Errorf("%w: %d; the positions are 1 to %d", ErrPosition, position, t.Last)
 	}
@@ -174,7 +189,7 @@ func (t *Thread) At(ctx context.Context, position int64) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.restore(ctx, t.owner(e), position, true)
+		return t.owner(e), nil
 	}
 	return nil, fmt.Errorf("%w: %d", ErrPosition, position)
 }

@@ -109,16 +109,8 @@ func (s *spot) rest(plan []segment) []segment {
 func (s *spot) findingsOf() []finding.Finding {
 	all := replay{used: s.used}
 	all.addRuns()
-	l := all.findings
-	for _, f := range s.findings.kept {
-		if len(l.kept) == finding.MaxListed {
-			l.more++
-		} else {
-			l.kept = append(l.kept, f)
-		}
-	}
-	l.more += s.findings.more
-	return l.list()
+	all.findings.join(&s.findings)
+	return all.findings.list()
 }
 
 // findingBytes is about what a finding takes.

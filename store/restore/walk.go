@@ -240,12 +240,15 @@ func (w *Walker) move(ctx context.Context, n *lineage.Node, position int64) erro
 		return err
 	}
 	used := path[from:]
-	b := base{first: used[0].Index}
-	if from > 0 {
-		b.to = min(position, w.thread.runs[b.first].Start-1)
-	}
+	b := w.thread.base(path, from, position)
 	s := w.kept.nearest(b, used, position)
-	if w.now != nil && w.now.base == b && w.now.leadsTo(used, position) && (s == nil || w.now.entries >= s.entries) {
+	stored, err := w.stored(ctx, b, used, position, s)
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		s, w.now = stored, nil
+	} else if w.now != nil && w.now.base == b && w.now.leadsTo(used, position) && (s == nil || w.now.entries >= s.entries) {
 		s, w.now = w.now, nil
 	} else if s != nil {
 		s = s.copy()
@@ -266,6 +269,27 @@ func (w *Walker) move(ctx context.Context, n *lineage.Node, position int64) erro
 	}
 	w.now = s
 	return nil
+}
+
+// stored returns the spot of a checkpoint that is kept in the log, if that is much nearer than what
+// the Walker has: where it is, or a checkpoint of its own, which may be nil.
+func (w *Walker) stored(ctx context.Context, b base, used []*lineage.Node, position int64, own *spot) (*spot, error) {
+	at := w.thread.runs[b.first].Start
+	if own != nil {
+		at = own.applied
+	}
+	if w.now != nil && w.now.base == b && w.now.leadsTo(used, position) {
+		at = max(at, w.now.applied)
+	}
+	least := int64(w.options.spaced().entries)
+	if position-at < 2*least {
+		return nil, nil
+	}
+	s, e, err := w.thread.nearest(ctx, b, used, position, at+least, position)
+	if s != nil {
+		s.check, s.reader = w.checkOf(e), w.reader
+	}
+	return s, err
 }
 
 func (w *Walker) newSpot(b base) *spot {
@@ -305,6 +329,7 @@ func (w *Walker) fill(ctx context.Context, s *spot, used []*lineage.Node, positi
 			plan = plan[1:] // the entry was read just now
 		}
 	}
+	applied := s.entries
 	err := w.thread.read(ctx, plan, func(n *lineage.Node, e *store.Entry) error {
 		if n == nil {
 			if w.checkOf(e) != s.check {
@@ -316,6 +341,7 @@ func (w *Walker) fill(ctx context.Context, s *spot, used []*lineage.Node, positi
 		return nil
 	})
 	s.through = position
+	w.thread.applied(used[len(used)-1], s.entries-applied)
 	return err
 }
 
