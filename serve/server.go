@@ -70,7 +70,7 @@ func New(s Settings) (*Server, error) {
 			return nil, err
 		}
 	}
-	v.hub = attach.New(s.Log, attach.Settings{MemoryBytes: s.ReaderBytes, Idle: s.Idle, Input: s.Restore.Input, Delivered: s.Observer.Delivered, Rewound: v.rewound})
+	v.hub = attach.New(s.Log, attach.Settings{MemoryBytes: s.ReaderBytes, Idle: s.Idle, Input: s.Restore.Input, Behind: s.Restore.Behind, Delivered: s.Observer.Delivered, Rewound: v.rewound})
 	return v, nil
 }
 

@@ -73,6 +73,8 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 		settings.Log = sealer.Watch(threads)
 		about = append(about, "origin", sealing.Name)
 	}
+	keeper := service.NewKeeper(threads, log)
+	settings.Restore.Behind = keeper.Add
 	if server, err = serve.New(settings); errors.Is(err, serve.ErrTokens) {
 		return fmt.Errorf("%w: --token-file: %w\nnext: give a file with lines TENANT sha256:HEX [append] that only its owner can change", errServe, err)
 	} else if err != nil {
@@ -102,6 +104,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 			return nil
 		},
 		start: func() {
+			keeper.Start()
 			if sealer != nil {
 				sealer.Start()
 			}
@@ -110,6 +113,7 @@ func (fl *serveFlags) run(cmd *cobra.Command) error {
 			if e, ok := errors.AsType[*serve.DrainError](server.Drain(ctx)); ok {
 				cut = []any{"cut_off", e.Ended}
 			}
+			keeper.Close()
 			if sealer != nil {
 				sealer.Finish(ctx)
 			}

@@ -50,6 +50,8 @@ type Settings struct {
 	Rewound func(store.Key)
 	// Input says what requests are, for Connect. Empty means restore.Auto.
 	Input restore.Input
+	// Behind is restore.Options.Behind, for Connect.
+	Behind func(key store.Key, o restore.Options, position int64)
 }
 
 // DefaultWindowBytes is the limit of a thread if Settings.WindowBytes is 0. It is enough for

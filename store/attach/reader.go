@@ -156,7 +156,7 @@ func (r *reader) join() error {
 		f = &feed{
 			log: h.log, key: r.key, limit: h.settings.WindowBytes, memory: h.memory, reading: h.reading, loading: newTurn(), last: unknown, final: unknown,
 			runs: make(map[int64]*compacted), compacting: newTurn(), working: h.working,
-			joiner: joiner{turn: newTurn()}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client},
+			joiner: joiner{turn: newTurn()}, restoring: restore.Options{Input: h.settings.Input, Dialect: reduce.Client, Behind: h.settings.Behind},
 		}
 		h.feeds[r.key] = f
 		var ctx context.Context
