@@ -14,6 +14,9 @@ import (
 // joinThread is the thread that is joined.
 const joinThread = "joined"
 
+// joinBody is the request of a client that knows nothing of it.
+const joinBody = `{"threadId":"` + joinThread + `","runId":"join","messages":[],"tools":[],"context":[],"state":{},"forwardedProps":{}}`
+
 // A way is a way to join a thread.
 type way struct{ name, path, body string }
 
@@ -22,7 +25,7 @@ func ways(last int64) []way {
 		{"the last events", fmt.Sprintf("/events?follow=false&after=%d", last-5), ""},
 		{"all events", "/events?follow=false", ""},
 		{"all events, compact", "/events?follow=false&view=compact", ""},
-		{"connect", "/connect", `{"threadId":"` + joinThread + `","runId":"join","messages":[],"tools":[],"context":[],"state":{},"forwardedProps":{}}`},
+		{"connect", "/connect", joinBody},
 	}
 }
 

@@ -1,6 +1,6 @@
 // Command serve measures p20export serve, and writes the tables of docs/benchmarks.md: the
 // memory of 1,000 readers of one run, how long after an event is durable its readers have it, what sealing changes in that,
-// how long the first byte of a join takes, what a run costs that goes through the server, and what
+// how long the first byte of a join takes, what many joins at once need, what a run costs that goes through the server, and what
 // several servers on one database do.
 //
 // The server, the agent and the readers are processes of their own. All logs are used in turn.
@@ -98,6 +98,7 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 	"idle":    idles,
 	"seal":    seals,
 	"join":    joins,
+	"crowd":   crowds,
 	"run":     overheads,
 	"scale":   scales,
 	"machine": func(ctx context.Context, s *settings) (string, error) { return s.place.Machine(ctx, s.load, s.logs) },
@@ -105,7 +106,7 @@ var tables = map[string]func(context.Context, *settings) (string, error){
 
 // tableNames lists the tables in the order in which they are measured.
 func tableNames() []string {
-	return []string{"readers", "delay", "idle", "seal", "join", "run", "scale", "machine"}
+	return []string{"readers", "delay", "idle", "seal", "join", "crowd", "run", "scale", "machine"}
 }
 
 // progress reports on standard error what was measured.

@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || min(s.rounds, s.fill/fillThreads, s.replay/runEvents, s.sealed/(runEvents+1), s.runs, s.followed) < 1 || s.duration <= 0 {
-		return fmt.Errorf("give options only, positive numbers, at least %d events of a large log, and at least %d of a thread", fillThreads, runEvents)
+	if flags.NArg() > 0 || min(s.rounds, s.fill/fillThreads, s.replay/max(runEvents, tokenRun), s.sealed/(runEvents+1), s.runs, s.followed) < 1 || s.duration <= 0 {
+		return fmt.Errorf("give options only, positive numbers, at least %d events of a large log, and at least %d of a thread", fillThreads, max(runEvents, tokenRun))
 	}
 	var err error
 	if s.large, err = captures.ParseSize(*large); err != nil {
@@ -94,21 +94,22 @@ func run(ctx context.Context, args []string) error {
 
 // tables measures the tables of the page. Each function returns the text of one.
 var tables = map[string]func(context.Context, *settings) (string, error){
-	"append":  appends,
-	"growth":  growth,
-	"replay":  replay,
-	"seal":    seals,
-	"tail":    tail,
-	"restore": restores,
-	"size":    sizes,
-	"streams": streams,
-	"runner":  runner,
-	"machine": machine,
+	"append":      appends,
+	"growth":      growth,
+	"replay":      replay,
+	"seal":        seals,
+	"tail":        tail,
+	"restore":     restores,
+	"checkpoints": checkpoints,
+	"size":        sizes,
+	"streams":     streams,
+	"runner":      runner,
+	"machine":     machine,
 }
 
 // tableNames lists the tables in the order in which they are measured.
 func tableNames() []string {
-	return []string{"append", "growth", "replay", "seal", "tail", "restore", "size", "streams", "runner", "machine"}
+	return []string{"append", "growth", "replay", "seal", "tail", "restore", "checkpoints", "size", "streams", "runner", "machine"}
 }
 
 // progress reports on standard error what was measured.

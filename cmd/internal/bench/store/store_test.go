@@ -41,7 +41,7 @@ func TestTables(t *testing.T) {
 	t.Parallel()
 	s := settings{
 		dir: t.TempDir(), rounds: 2, duration: time.Millisecond,
-		fill: 2000, replay: 2 * (runEvents + 1), sealed: 3 * (runEvents + 1), runs: 20, followed: 20, large: 1 << 20,
+		fill: 2000, replay: 2 * max(runEvents+1, tokenRun), sealed: 3 * (runEvents + 1), runs: 20, followed: 20, large: 1 << 20,
 	}
 	for _, c := range []struct {
 		name string
@@ -54,6 +54,7 @@ func TestTables(t *testing.T) {
 		{"seal", []string{logs.Memory}, 1},
 		{"tail", []string{logs.Memory, logs.SQLite}, 2},
 		{"restore", []string{logs.Memory, logs.SQLite}, 3 * 2},
+		{"checkpoints", []string{logs.Memory, logs.SQLite}, 2},
 		{"size", []string{logs.Memory}, 4},
 		{"streams", []string{logs.Memory}, 1},
 	} {
