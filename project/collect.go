@@ -130,7 +130,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
 	} else if taken := c.of(s.Snapshot).event; d.checkSelection(taken) {
-		if s.comparesStream() && c.fold.mustCompare(taken) {
+		if !d.failed && s.comparesStream() && c.fold.mustCompare(taken) {
 			d.summer = sums()
 		}
 		d.emitted(taken)
