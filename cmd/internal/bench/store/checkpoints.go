@@ -145,4 +145,3 @@ func writeTokens(ctx context.Context, l store.Log, key store.Key, runs int) erro
 	}
 	return nil
 }
-
