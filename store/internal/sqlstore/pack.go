@@ -17,7 +17,7 @@ import (
 // Pack implements store.Log. Each chunk is packed in a transaction of its own, so others
 // can append in between.
 func (l *Log) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
-	p := packer{log: l}
+	p := packer{log: l, packed: -1}
 	err := p.open()
 	for more := err == nil; more && err == nil; {
 		more = false
@@ -54,6 +54,9 @@ type packer struct {
 	// after is the position up to which everything that is worth packing is packed.
 	after int64
 	total store.Packed
+	// packed is the size of what is packed of the thread, as index.WorthPacking counts it, or -1
+	// if it was not needed yet. Another process can have packed more since.
+	packed int64
 
 	chunk []byte // before compression
 	// first and last are the positions of the entries of chunk, and bytes the size of
@@ -102,26 +105,34 @@ func (p *packer) pack(ctx context.Context) (bool, error) {
 
 // isWorth reports whether the chunk is large enough to be packed.
 func (p *packer) isWorth(ctx context.Context) (bool, error) {
-	size := p.bytes + p.last - p.first + 1
-	if index.WorthPacking(size, math.MaxInt64) {
+	if index.WorthPacking(p.size(), math.MaxInt64) {
 		return true, nil // however much is packed, which need not be counted
 	}
-	var packed int64
-	err := p.tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(entries + bytes), 0) AS bigint) FROM packs WHERE thread_id = $1`, p.thread).Scan(&packed)
-	return index.WorthPacking(size, packed), err
+	if p.packed < 0 {
+		if err := p.tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(entries + bytes), 0) AS bigint) FROM packs WHERE thread_id = $1`, p.thread).Scan(&p.packed); err != nil {
+			return false, err
+		}
+	}
+	return index.WorthPacking(p.size(), p.packed), nil
 }
 
-// collect collects the next successive entries that can be packed, until the chunk is full. There
-// are none if p.first is 0 afterwards.
+// size returns the size of the chunk, as index.WorthPacking counts it.
+func (p *packer) size() int64 { return p.bytes + p.last - p.first + 1 }
+
+// collect collects the next successive entries that can be packed, until the chunk is full. It
+// passes over those that are known not to be worth it, because a thread can have as many of them
+// as entries. There are none if p.first is 0 afterwards.
 func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) error {
-	p.chunk, p.first, p.bytes = p.chunk[:0], 0, 0
+	p.drop()
 	for full := false; !full; {
 		seen := p.after
 		err := p.log.scanRows(ctx, p.tx, rowQuery{thread: p.thread, after: p.after, limit: pageEntries}, func(r *Row) bool {
 			ready := r.Run != 0 && !runs[r.Run] || r.Run == 0 && !streams[r.Stream]
 			if p.first != 0 && (!ready || r.Position != p.last+1 || len(p.chunk) >= chunkBytes) {
-				full = true
-				return false
+				if full = index.WorthPacking(p.size(), p.packed); full {
+					return false
+				}
+				p.drop()
 			}
 			p.after = r.Position
 			if ready {
@@ -141,6 +152,9 @@ func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) erro
 	}
 	return nil
 }
+
+// drop forgets the chunk.
+func (p *packer) drop() { p.chunk, p.first, p.bytes = p.chunk[:0], 0, 0 }
 
 // numbers returns the numbers that a query of the thread selects.
 func (p *packer) numbers(ctx context.Context, query string) (map[int64]bool, error) {
@@ -180,6 +194,9 @@ func (p *packer) replace(ctx context.Context) error {
 		return err
 	}
 	_, err := p.tx.ExecContext(ctx, `UPDATE threads SET packed = packed + $1 WHERE id = $2`, entries, p.thread)
+	if p.packed >= 0 {
+		p.packed += p.size()
+	}
 	p.total.Entries += entries
 	p.total.Bytes += p.bytes
 	p.total.Stored += int64(len(data))
