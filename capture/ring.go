@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"errors"
 	"hash"
 	"io"
@@ -52,10 +51,12 @@ func newResponse(r io.Reader) *response {
 // next implements blocks. It returns a part of a block.
 func (m *response) next() []byte {
 	switch {
+	case m.err != nil:
+		return nil // the filler has ended
 	case m.ahead != nil:
 		m.todo <- m.block[:m.filled]
-		f := <-m.ahead // the last one has the error
-		m.block, m.filled, m.err = f.block, f.n, cmp.Or(m.err, f.err)
+		f := <-m.ahead
+		m.block, m.filled, m.err = f.block, f.n, f.err
 		return m.block[:m.filled]
 	case m.block == nil:
 		m.block, m.blocks = newBlock(bufferBytes), 1
