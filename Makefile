@@ -13,7 +13,7 @@ BUILD := .build
 BIN := $(BUILD)/p20export
 RELEASE := $(BUILD)/release/p20export
 HELLO := $(BUILD)/release/hello
-RELEASE_BYTES ?= 31000000
+RELEASE_BYTES ?= 31200000
 BUILD_RELEASE := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 DEMO := $(BUILD)/demo
 EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md docs/sequence.md $(wildcard schema/*.json discovery/report/*.css discovery/report/*.js internal/look/*.css internal/look/*.js serve/window/*.html serve/window/*.css serve/window/*.js serve/window/modules/*.mjs)

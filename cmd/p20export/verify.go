@@ -165,10 +165,11 @@ once.
 			}
 			return verifyAll(cmd, b, args, s, f)
 		}
+		_, missing := os.Lstat(args[0]) // the row says so
 		switch {
-		case strict:
+		case strict && missing == nil:
 			return errors.New("--strict is only for a directory")
-		case only:
+		case only && missing == nil:
 			return errors.New("--captures-only is only for a directory")
 		case len(captures) > 1:
 			return errors.New("give only one --capture for a single artifact")

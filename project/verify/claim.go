@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
@@ -69,7 +70,34 @@ func (c *claim) row(row Row, store *findingStore) Row {
 			err = lost
 		}
 	}
-	return row.withOutcome(found, err)
+	row = row.withOutcome(found, err)
+	c.compareDigests(&row.Verdict, &row.Findings)
+	return row
+}
+
+// compareDigests compares the artifact and the envelope with their digests in the record if
+// the capture is absent, because then nothing else can be compared. It adds the differences
+// to an outcome. Files that cannot be read are not compared.
+func (c *claim) compareDigests(verdict *project.Verdict, found *[]finding.Finding) {
+	if *verdict != project.Unverifiable || !finding.Has(*found, finding.CaptureAbsent) {
+		return
+	}
+	given, stated, err := c.load()
+	if err != nil {
+		return
+	}
+	var differ []finding.Finding
+	if sum := digest.Of(given).Hex(); sum != stated.Subject[0].Digest.SHA256 {
+		differ = append(differ, finding.New(finding.ArtifactDiffers, "the artifact has the digest %s; the record states %s", sum, stated.Subject[0].Digest.SHA256))
+	}
+	there, err := c.envelope(stated.Predicate.Sizes.EnvelopeBytes)
+	if tooLong := errors.Is(err, record.ErrTooLong); tooLong || err == nil && digest.Of(there).Hex() != stated.Subject[1].Digest.SHA256 {
+		differ = append(differ, finding.New(finding.EnvelopeDiffers, "the envelope does not have the digest that the record states"))
+	}
+	if differ != nil {
+		*verdict, *found = project.Differs, append(*found, differ...)
+		finding.Sort(*found)
+	}
 }
 
 // reset clears the outcome before another capture is tried.

@@ -336,6 +336,10 @@ func (v *treeVerifier) settle(records []*recordClaim, candidates []*source) {
 	if len(candidates) == 0 {
 		for _, r := range records {
 			r.fail(v.sources.notFound(r.source, "here"))
+			if r.load == nil {
+				r.load = r.reload
+			}
+			r.compareDigests(&r.tree.Verdict, &r.tree.Findings)
 		}
 		return
 	}
