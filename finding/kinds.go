@@ -168,8 +168,8 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ConnectionCut:     {Warning, "the connection broke before the end of the response", OwnRule},
 		CORSRefused:       {Warning, "a browser does not give the response to a page of the origin", OwnRule},
 
-		ArtifactDiffers:   {Error, "the artifact differs from the projection of the capture", ""},
-		EnvelopeDiffers:   {Error, "the envelope differs from the projection of the capture", ""},
+		ArtifactDiffers:   {Error, "the artifact differs from the projection of the capture or, without the capture, has another digest than the record states", ""},
+		EnvelopeDiffers:   {Error, "the envelope differs from the projection of the capture or, without the capture, has another digest than the record states", ""},
 		EnvelopeAbsent:    {Info, "the artifact has no envelope file; its digest in the record was compared instead", ""},
 		RecordMalformed:   {Error, "the record is not valid", ""},
 		RecordDiffers:     {Error, "the record differs from the record of the repeated projection", ""},
