@@ -92,7 +92,8 @@ def load_vectors(folder, rules, substring):
                 control = vector
             if rules and vector["rule"] not in rules:
                 continue
-            if substring is None or substring in vector["name"] or substring in os.path.join(where, file):
+            path = os.path.relpath(os.path.join(where, file), folder)
+            if substring is None or substring in vector["name"] or substring in path:
                 vectors.append(vector)
     if vectors and control and all(vector["outcome"] != VERDICTS[0] for vector in vectors):
         vectors.append(control)
@@ -398,7 +399,8 @@ def parse(arguments):
                      help="server to start once for each of --jobs; it reads files from standard input")
     parser.add_argument("--level", choices=("verdict", "findings"), default="findings")
     parser.add_argument("--rule", action="append", help="select vectors of this rule; may be repeated")
-    parser.add_argument("--name", metavar="SUBSTRING", help="select vectors whose name or path contains this")
+    parser.add_argument("--name", metavar="SUBSTRING",
+                        help="select vectors whose name, or path below DIR, contains this")
     parser.add_argument("--vectors", metavar="DIR", default=os.path.join(here, "cases"),
                         help="folder of the vectors (default: cases, next to this file)")
     parser.add_argument("--format", choices=("text", "json"), default="text")

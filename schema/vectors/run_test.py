@@ -55,7 +55,7 @@ def python(script, *words):
 class Runner(unittest.TestCase):
     def runner(self, command, *more, vectors=(ACCEPTED, MALFORMED), how="--command"):
         """Runs the runner and returns (exit status, standard output)."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(suffix="-oo") as folder:  # no part of what --name selects
             os.mkdir(os.path.join(folder, "section"))
             for number, item in enumerate(vectors):
                 name = os.path.join(folder, "section", "%d.json" % number)
