@@ -13,8 +13,8 @@ import (
 	"testing/iotest"
 )
 
-// A file is read to its end, whatever its size was when it was looked up. Only a file that
-// still has this size ends with its last bytes.
+// A file is read to its end, even if its size changed after it was looked up. If the size is
+// the same, io.EOF comes with the last bytes.
 func TestRegularFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	const content = "some bytes"

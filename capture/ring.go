@@ -87,9 +87,7 @@ func (m *response) free() []byte {
 func (m *response) Read(p []byte) (int, error) {
 	n, err := len(p), m.err
 	if m.ahead == nil {
-		if n, err = read(m.r, p); err == errCount {
-			return 0, err
-		}
+		n, err = read(m.r, p)
 	}
 	m.n += int64(n)
 	m.eof = m.eof || err == io.EOF

@@ -133,10 +133,7 @@ func (s *Splitter) read(p []byte) (int, error) {
 			}
 			return 0, err
 		}
-		n, err := s.r.Read(p)
-		if n < 0 || n > len(p) {
-			return 0, errCount
-		}
+		n, err := read(s.r, p)
 		s.err = err
 		if n > 0 {
 			return n, nil

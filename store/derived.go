@@ -3,7 +3,7 @@ package store
 import "fmt"
 
 // Derived is data that was computed from the entries of a thread up to a position. It saves
-// computing it again, and can be dropped at any time. It is no part of the thread: exports do not
+// computing it again, and can be dropped at any time. It is not part of the thread: exports do not
 // have it, and seals and checks do not read it. So nobody may rely on it for more than speed.
 type Derived struct {
 	Position int64

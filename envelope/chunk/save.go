@@ -12,8 +12,7 @@ import (
 // shapes are the shapes in the order of their numbers in what Save writes.
 func shapes() []*shape { return []*shape{textShape, toolShape, reasoningShape} }
 
-// Save returns the open streams as bytes, of which Load makes an Expander that goes on in the same
-// way.
+// Save returns the open streams as bytes. An Expander that loads them continues in the same way.
 func (x *Expander) Save() []byte {
 	open := make([]*stream, 0, len(x.lanes))
 	for _, s := range x.lanes {

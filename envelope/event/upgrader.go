@@ -48,8 +48,7 @@ func (u *Upgrader) Upgrade(e Event) Event {
 // Message returns the id of the message that THINKING events have open, or "".
 func (u *Upgrader) Message() string { return u.message }
 
-// Save returns what the Upgrader knows as bytes, of which Load makes one that goes on in the same
-// way.
+// Save returns the state of u as bytes. An Upgrader that loads them continues in the same way.
 func (u *Upgrader) Save() []byte {
 	var c saving.Coder
 	u.code(&c)

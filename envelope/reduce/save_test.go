@@ -39,13 +39,18 @@ func (s *saves) reloaded(t *rapid.T, r *Reducer) *Reducer {
 	return again
 }
 
+// drawReducer returns a source of random numbers, and a Reducer with one of the dialects.
+func drawReducer(t *rapid.T) (*rand.Rand, *Reducer) {
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	return random, New(Options{Dialect: rapid.SampledFrom([]Dialect{RFC6902, Client}).Draw(t, "dialect")})
+}
+
 // TestSaver saves one Reducer many times, so that a few messages of many differ.
 func TestSaver(t *testing.T) {
 	t.Parallel()
 	same := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
-		r := New(Options{Dialect: rapid.SampledFrom([]Dialect{RFC6902, Client}).Draw(rt, "dialect")})
+		random, r := drawReducer(rt)
 		var s saves
 		for range 5 {
 			for _, e := range judge.Generate(random, judge.Generator{With: oddEvents}) {
@@ -85,8 +90,7 @@ func TestLoadHostile(t *testing.T) {
 	t.Parallel()
 	loaded := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
-		r := New(Options{Dialect: rapid.SampledFrom([]Dialect{RFC6902, Client}).Draw(rt, "dialect")})
+		random, r := drawReducer(rt)
 		var saver Saver
 		var list []Saved
 		for range 3 {

@@ -75,7 +75,7 @@ type Budget struct {
 	spent int // in bytes, less what the lengths of documents and patches permit
 }
 
-// BudgetOf returns a Budget of which Spent returns n.
+// BudgetOf returns a Budget whose Spent is n.
 func BudgetOf(n int) Budget { return Budget{n} }
 
 // Spent returns the work so far, which a Budget that goes on in the same way needs to know.
@@ -111,7 +111,7 @@ func (d *Document) Missing() bool { return d.root == missing{} || d.root == func
 // a function of JavaScript in its place.
 func (d *Document) IsFunction() bool { return d.root == function{} }
 
-// SetFunction makes the document one of which IsFunction is true.
+// SetFunction sets the value to a function, so that IsFunction reports true.
 func (d *Document) SetFunction() { d.root = function{} }
 
 // Value returns the value, which is nil if the document is missing. The caller must not change it, and it is valid until the

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/p20export/p20export/cmd/internal/bench/logs"
 	"github.com/p20export/p20export/cmd/internal/bench/page"
+	"github.com/p20export/p20export/cmd/internal/bench/processes"
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
 	"github.com/p20export/p20export/store"
 )
@@ -25,35 +25,10 @@ const (
 // crowds measures the memory of a server when many clients join a long run at the same time, which
 // goes on.
 func crowds(ctx context.Context, s *settings) (string, error) {
-	var t strings.Builder
-	t.WriteString(page.Row("log", "clients", "run (MB)", "first byte p50 (ms)", "p99 (ms)", "all have everything (s)", "peak RSS before (MiB)", "peak RSS (MiB)"))
-	t.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, name := range s.logs {
-		row, err := s.crowdOf(ctx, name)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		t.WriteString(row)
-	}
-	return t.String() + fmt.Sprintf("\nMeasured once, on %s.\n", page.Today()), nil
+	return s.onEachLog(ctx, page.Row("log", "clients", "run (MB)", "first byte p50 (ms)", "p99 (ms)", "all have everything (s)", "peak RSS before (MiB)", "peak RSS (MiB)")+"|---|--:|--:|--:|--:|--:|--:|--:|\n", s.crowd)
 }
 
-func (s *settings) crowdOf(ctx context.Context, name string) (row string, err error) {
-	l, err := s.place.Open(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
-	agent, upstream, err := startAgent(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, agent.Stop()) }()
-	p, url, err := s.startServe(ctx, l, upstream)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
+func (s *settings) crowd(ctx context.Context, l *logs.Log, p *processes.Process, url string) (string, error) {
 	const before = int64(crowdBytes / traffic.EventSize)
 	plan := traffic.Plan{Events: int(before) + int(crowdTime.Seconds())*crowdRate, Rate: crowdRate}
 	run := make(chan error, 1)
@@ -88,7 +63,7 @@ func (s *settings) crowdOf(ctx context.Context, name string) (row string, err er
 	if err != nil {
 		return "", err
 	}
-	s.progress(0, name, "%.0f MiB", peak)
-	return page.Row(name, strconv.Itoa(s.readers), page.Number(crowdBytes/1e6), page.Number(page.Percentile(r.First, 0.5)/1e6), page.Number(page.Percentile(r.First, 0.99)/1e6),
+	s.progress(0, l.Name, "%.0f MiB", peak)
+	return page.Row(l.Name, strconv.Itoa(s.readers), page.Number(crowdBytes/1e6), page.Number(page.Percentile(r.First, 0.5)/1e6), page.Number(page.Percentile(r.First, 0.99)/1e6),
 		page.Number(r.Seconds), page.Number(began), page.Number(peak)), nil
 }

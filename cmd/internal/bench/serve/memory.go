@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
+	"github.com/p20export/p20export/cmd/internal/bench/logs"
 	"github.com/p20export/p20export/cmd/internal/bench/page"
+	"github.com/p20export/p20export/cmd/internal/bench/processes"
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
 )
 
@@ -16,35 +15,10 @@ const memoryRate = 20
 
 // memory measures the memory of a server whose run has many readers.
 func memory(ctx context.Context, s *settings) (string, error) {
-	var t strings.Builder
-	t.WriteString(page.Row("log", "readers", "events of the run", "events to readers/s", "agent to reader p50 (ms)", "p99 (ms)", "peak RSS before (MiB)", "peak RSS (MiB)"))
-	t.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, name := range s.logs {
-		row, err := s.memory(ctx, name)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		t.WriteString(row)
-	}
-	return t.String() + fmt.Sprintf("\nMeasured once, on %s.\n", page.Today()), nil
+	return s.onEachLog(ctx, page.Row("log", "readers", "events of the run", "events to readers/s", "agent to reader p50 (ms)", "p99 (ms)", "peak RSS before (MiB)", "peak RSS (MiB)")+"|---|--:|--:|--:|--:|--:|--:|--:|\n", s.memory)
 }
 
-func (s *settings) memory(ctx context.Context, name string) (row string, err error) {
-	l, err := s.place.Open(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
-	agent, upstream, err := startAgent(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, agent.Stop()) }()
-	p, url, err := s.startServe(ctx, l, upstream)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
+func (s *settings) memory(ctx context.Context, l *logs.Log, p *processes.Process, url string) (string, error) {
 	before, err := p.Peak()
 	if err != nil {
 		return "", err
@@ -65,7 +39,7 @@ func (s *settings) memory(ctx context.Context, name string) (row string, err err
 	if err != nil {
 		return "", err
 	}
-	s.progress(0, name, "%.0f MiB", peak)
-	return page.Row(name, strconv.Itoa(s.readers), strconv.Itoa(plan.Events), page.Number(float64(r.Events)/s.duration.Seconds()),
+	s.progress(0, l.Name, "%.0f MiB", peak)
+	return page.Row(l.Name, strconv.Itoa(s.readers), strconv.Itoa(plan.Events), page.Number(float64(r.Events)/s.duration.Seconds()),
 		page.Number(page.Percentile(r.Sent, 0.5)/1e6), page.Number(page.Percentile(r.Sent, 0.99)/1e6), page.Number(before), page.Number(peak)), nil
 }

@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 
 	"github.com/p20export/p20export/cmd/internal/bench/logs"
+	"github.com/p20export/p20export/cmd/internal/bench/page"
 	"github.com/p20export/p20export/cmd/internal/bench/processes"
 	"github.com/p20export/p20export/cmd/internal/bench/traffic"
 )
@@ -100,4 +102,40 @@ func readRun(ctx context.Context, url, thread, run string, p traffic.Plan, args 
 		return reading{}, err
 	}
 	return read(ctx, append([]string{"-url", url, "-body", string(body)}, args...)...)
+}
+
+// A measurement measures a log with a server, and returns a row of a table.
+type measurement func(ctx context.Context, l *logs.Log, p *processes.Process, url string) (row string, err error)
+
+// onEachLog measures each log once, with a server on it and an agent. It returns a table that
+// begins with head.
+func (s *settings) onEachLog(ctx context.Context, head string, measure measurement) (string, error) {
+	for _, name := range s.logs {
+		row, err := s.onLog(ctx, name, measure)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		head += row
+	}
+	return head + fmt.Sprintf("\nMeasured once, on %s.\n", page.Today()), nil
+}
+
+// onLog measures a log with a server on it and an agent.
+func (s *settings) onLog(ctx context.Context, name string, measure measurement) (row string, err error) {
+	l, err := s.place.Open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.CloseAndRemove()) }()
+	agent, upstream, err := startAgent(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, agent.Stop()) }()
+	p, url, err := s.startServe(ctx, l, upstream)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	return measure(ctx, l, p, url)
 }

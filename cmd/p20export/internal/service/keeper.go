@@ -25,7 +25,7 @@ type Keeper struct {
 	mu      sync.Mutex
 	waiting map[keeping]bool // those in the queue, and the present one
 	paused  time.Time        // the end of the pause after a failure
-	told    bool             // that it fails
+	failed  bool             // the last attempt failed
 }
 
 // keeping is a run that waits, and how it is restored.
@@ -115,12 +115,12 @@ func (k *Keeper) keep(next keeping) error {
 func (k *Keeper) done(of keeping, err error) {
 	k.mu.Lock()
 	delete(k.waiting, of)
-	tell := err != nil && !k.told
-	if k.told = err != nil; k.told {
+	first := err != nil && !k.failed
+	if k.failed = err != nil; k.failed {
 		k.paused = time.Now().Add(keepPause)
 	}
 	k.mu.Unlock()
-	if tell {
+	if first {
 		k.log.Debug("no checkpoints of a long run are kept; restoring it takes longer", "tenant", of.key.Tenant, "thread", of.key.Thread, "error", err)
 	}
 }
