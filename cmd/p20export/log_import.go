@@ -53,7 +53,7 @@ bytes, they separate the arguments. With --from-tar FILE, the captures in the
 archive are imported; threads in the portable form must be extracted first.
 ` + exitHelp("the log has all entries of all files", "a file was refused: it is damaged, the log has other entries, a seal is not of its entries or not trusted, or nothing names its thread", "the log could not be used, or a file could not be read"),
 		Example: `  p20export log import captures/ --store sqlite:events.db
-  p20export log import without-start.sse --thread order-1 --store sqlite:events.db
+  p20export log import unnamed.sse --thread order-1 --store sqlite:events.db
   p20export log import order-1.ndjson.zst --store postgres://app@db/events`,
 		Args: cobra.MinimumNArgs(1),
 	}

@@ -257,9 +257,9 @@ func (o *operator) refused(t testing.TB, log store.Log, says string) {
 	}
 }
 
-// TestWitnessRestarted asks a witness that has ended the connection of the request before.
+// TestWitnessRestarted asks a witness that has ended the connection of the request before. It
+// is not parallel: the servers of other tests close all idle connections when they end.
 func TestWitnessRestarted(t *testing.T) {
-	t.Parallel()
 	o, log, c := newOperator(t), memory.New(), newCosigner(t, "witness.example")
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
