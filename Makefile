@@ -256,7 +256,7 @@ signatures: ## let OpenSSL, securesystemslib, in-toto-attestation and SoftHSM ve
 	@venv=$$($(SIGNATURES_VENV)); P20EXPORT_SIGNATURES_PYTHON=$$venv/venv/bin/python $(GOTEST) -tags signatures -run '^TestSignatures' ./cmd/p20export $(if $(UPDATE),-update)
 
 SEALS_VENV = $(VENV) store/seal/judge/requirements.txt -- $(INSTALL_VENV)
-BUILD_LITEWITNESS := CGO_ENABLED=0 GOFLAGS=-mod=readonly $(GO) build -trimpath -buildvcs=false -o . filippo.io/torchwood/cmd/litewitness filippo.io/torchwood/cmd/witnessctl
+BUILD_LITEWITNESS := CGO_ENABLED=0 GOFLAGS=-mod=readonly $(GO) build -trimpath -buildvcs=false -o . filippo.io/torchwood/cmd/litewitness
 LITEWITNESS := $(CACHED) litewitness $(addprefix store/seal/judge/witness/,go.mod go.sum) -- sh -c '$(BUILD_LITEWITNESS)'
 .PHONY: seals
 seals: ## tamper with 3,000 threads, compare the verdicts with those of a second verifier in Python, and let a real witness cosign seals

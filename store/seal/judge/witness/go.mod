@@ -3,10 +3,7 @@ module github.com/p20export/p20export/store/seal/judge/witness
 
 go 1.26
 
-tool (
-	filippo.io/torchwood/cmd/litewitness
-	filippo.io/torchwood/cmd/witnessctl
-)
+tool filippo.io/torchwood/cmd/litewitness
 
 require (
 	filippo.io/torchwood v0.6.1 // indirect
@@ -26,6 +23,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.11.0 // indirect
 	modernc.org/sqlite v1.37.1 // indirect
-	sigsum.org/sigsum-go v0.6.1 // indirect
 	zombiezen.com/go/sqlite v1.4.2 // indirect
 )
