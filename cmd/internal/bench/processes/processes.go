@@ -138,13 +138,33 @@ func (p *Process) CPU() (float64, error) {
 }
 
 // FamilyCPU returns the user and system time of a process and of its children so far, also of
-// those that have ended, in seconds.
+// those that have ended, in seconds. When a child ends while they are read, it reads them again, so
+// no child is missed.
 func FamilyCPU(pid int) (float64, error) {
 	parent := strconv.Itoa(pid)
-	total, err := cpuOf(statFields("/proc/"+parent+"/stat"), utime, stime, cutime, cstime)
-	if err != nil {
-		return 0, err
+	for range 100 {
+		before, err := cpuOf(statFields("/proc/"+parent+"/stat"), cutime, cstime)
+		if err != nil {
+			return 0, err
+		}
+		children, err := childrenCPU(parent)
+		if err != nil {
+			return 0, err
+		}
+		fields := statFields("/proc/" + parent + "/stat")
+		own, err := cpuOf(fields, utime, stime)
+		if err != nil {
+			return 0, err
+		}
+		if after, err := cpuOf(fields, cutime, cstime); err != nil || after == before {
+			return own + children + after, err
+		}
 	}
+	return 0, fmt.Errorf("children of process %d end too often to add up their times", pid)
+}
+
+// childrenCPU returns the user and system time of the children of a process that have not ended.
+func childrenCPU(parent string) (total float64, err error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
