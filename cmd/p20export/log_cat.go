@@ -116,7 +116,7 @@ func (c *catFlags) cat(ctx context.Context, f *storeFlags, log store.Log, t stor
 	}
 	entries := log.Select(ctx, t.Key, which)
 	if follow {
-		entries = log.Follow(ctx, t.Key, from)
+		entries = log.Follow(ctx, t.Key, min(from, t.Last)) // see c.after below
 	}
 	for e, err := range entries {
 		switch {

@@ -100,6 +100,9 @@ func (l *Log) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[
 		for after := max(after, 0); ; {
 			l.mu.RLock()
 			entries, err := l.entries(ctx, key, after)
+			if t := l.threads[key]; err == nil && after > 0 && (t == nil || t.Last < after) {
+				err = store.ErrRewound
+			}
 			changed := w.changed
 			l.mu.RUnlock()
 			if err != nil {

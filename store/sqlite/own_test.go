@@ -2,21 +2,22 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit/sqlitetest"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/internal/sqlstore"
 )
 
-// A follower gets the appends of its own process without reading the database, with what it would
-// have read there.
-func TestSQLiteFollowOwn(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "log")
+// hooked opens a new log that no other process uses, and calls still after each read.
+func hooked(t *testing.T, still func() error) (log *sqlstore.Log, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "log")
 	if err := prepare(path, true); err != nil {
 		t.Fatal(err)
 	}
@@ -24,22 +25,67 @@ func TestSQLiteFollowOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reads atomic.Int64
 	dialect := d.dialect()
-	dialect.Still = func() error {
-		reads.Add(1)
-		return nil
-	}
-	dialect.Watch = func(ctx context.Context, _ func(store.Key)) error { // no other process appends
+	dialect.Still = still
+	dialect.Watch = func(ctx context.Context, _ func(store.Key)) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	log := sqlstore.Open(sqlstore.Config{Dialect: dialect, Read: d.read, Close: d.close})
-	defer log.Close()
+	log = sqlstore.Open(sqlstore.Config{Dialect: dialect, Read: d.read, Close: d.close})
+	t.Cleanup(func() { log.Close() })
+	return log, path
+}
+
+// The log is rewound after a follower found its thread, and before it reads the entries.
+func TestSQLiteRewoundWhileRead(t *testing.T) {
+	t.Parallel()
+	var rewind func()
+	log, path := hooked(t, func() error {
+		if rewind != nil {
+			now := rewind
+			rewind = nil
+			now()
+		}
+		return nil
+	})
+	key, entry := store.Key{Thread: "t"}, store.Entry{Stream: "s", Kind: store.Event, Data: []byte("{}")}
+	add := func(after int64) {
+		t.Helper()
+		if _, err := log.Append(t.Context(), key, after, []store.Entry{entry, entry}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(0)
+	restore := sqlitetest.Rewind(t, path)
+	for _, after := range []int64{0, 2, 3, 4} {
+		add(2)
+		rewind = restore
+		for e, err := range log.Follow(t.Context(), key, after) {
+			if err == nil && e.Position <= 2 {
+				continue // it is there
+			}
+			if !errors.Is(err, store.ErrRewound) {
+				t.Errorf("after %d: entry %v and the error %v, want %v", after, e, err, store.ErrRewound)
+			}
+			break
+		}
+	}
+}
+
+// A follower gets the appends of its own process without reading the database, with what it would
+// have read there.
+func TestSQLiteFollowOwn(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int64
+	log, _ := hooked(t, func() error {
+		reads.Add(1)
+		return nil
+	})
 	key := store.Key{Tenant: "a", Thread: "t"}
 	last := int64(0)
 	add := func(entries ...store.Entry) {
 		t.Helper()
+		var err error
 		if last, err = log.Append(t.Context(), key, last, entries); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ func followTests() map[string]func(*fixture) {
 		"follow/from the beginning": func(f *fixture) { followFrom(f, f.log, f.log, 5, 0) },
 		"follow/from the middle":    func(f *fixture) { followFrom(f, f.log, f.log, 5, 3) },
 		"follow/from the end":       func(f *fixture) { followFrom(f, f.log, f.log, 5, 5) },
-		"follow/from later":         func(f *fixture) { followFrom(f, f.log, f.log, 5, 9) },
+		"follow/from later":         followLater,
 		"follow/before the thread":  func(f *fixture) { followFrom(f, f.log, f.log, 0, 0) },
 		"follow/many followers":     func(f *fixture) { manyFollowers(f, f.log, f.log) },
 		"follow/other threads":      followOther,
@@ -56,10 +56,19 @@ func followFrom(f *fixture, log, other store.Log, existing int, after int64) {
 	}
 }
 
+// followLater follows threads after entries that they do not have.
+func followLater(f *fixture) {
+	f.numbered(f.log, key("t"), 0, 5)
+	for thread, after := range map[string]int64{"t": 6, "none": 1} {
+		fails(f, "Follow after the last entry", last(f, f.log.Follow(f.ctx, key(thread), after)), store.ErrRewound)
+	}
+}
+
 // manyFollowers follows a thread from several places while it grows.
 func manyFollowers(f *fixture, log, other store.Log) {
-	const last = 400
+	const first, last = 70, 400
 	k := key("t")
+	f.numbered(other, k, 0, first)
 	var group sync.WaitGroup
 	for n := range int64(8) {
 		group.Go(func() {
@@ -76,8 +85,8 @@ func manyFollowers(f *fixture, log, other store.Log) {
 			}
 		})
 	}
-	for i := int64(0); i < last; i += 4 {
-		f.numbered(other, k, i, 4)
+	for i := int64(first); i < last; i += 3 {
+		f.numbered(other, k, i, 3)
 	}
 	group.Wait()
 }

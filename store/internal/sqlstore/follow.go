@@ -58,7 +58,7 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 		if look {
 			t, err := l.find(ctx, key)
 			l.followers.saw(f, t, err)
-			if rewound(seen, t, err) {
+			if rewound(seen, t, err) || seen.id == 0 && (err == nil || errors.Is(err, store.ErrNoThread)) && t.last < after {
 				return store.ErrRewound
 			}
 			if err == nil && t != seen {
@@ -71,6 +71,10 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 					return store.ErrRewound
 				case err != nil:
 					l.followers.saw(f, found{}, err)
+					// The log may have been rewound after the thread was found.
+					if now, err := l.find(ctx, key); rewound(t, now, err) {
+						return store.ErrRewound
+					}
 				case !more:
 					return nil
 				default:
