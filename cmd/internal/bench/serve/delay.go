@@ -141,7 +141,7 @@ func (s *settings) delayOf(ctx context.Context, name string, with load) (d delay
 		return d, err
 	}
 	defer func() { err = errors.Join(err, agent.Stop()) }()
-	p, url, err := startTimed(ctx, l.Name, l.Address, upstream, with)
+	p, url, err := startTimed(ctx, l.Name, l.Address, upstream, s.trace, with)
 	if err != nil {
 		return d, err
 	}
@@ -196,12 +196,13 @@ func afterDurable(durable [][2]int64, a arrival) (int64, error) {
 	return a.Time - durable[i][1], nil
 }
 
-// startTimed starts the server of the benchmark on a log.
-func startTimed(ctx context.Context, name, log, agent string, with load) (*processes.Process, string, error) {
+// startTimed starts the server of the benchmark on a log. The trace is the path of a file for its
+// execution trace, or empty.
+func startTimed(ctx context.Context, name, log, agent, trace string, with load) (*processes.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", name, log, agent, strconv.FormatBool(with.ends), strconv.FormatBool(with.seal))
+	p, address, err := processes.Start(ctx, processes.FirstLine, self, "server", name, log, agent, strconv.FormatBool(with.ends), strconv.FormatBool(with.seal), trace)
 	return p, "http://" + address, err
 }

@@ -25,6 +25,7 @@ import (
 // settings are the options of a measurement.
 type settings struct {
 	program, doc, nginx    string
+	trace                  string
 	place                  logs.Place
 	load                   string // of the machine, before the first measurement
 	logs                   []string
@@ -61,6 +62,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.runs, "runs", 1000, "the number of runs of the thread that is joined")
 	flags.IntVar(&s.events, "events", 20_000, "the number of events of a run when the throughput is measured")
 	flags.DurationVar(&s.duration, "duration", 10*time.Second, "how long a run takes when delays are measured")
+	flags.StringVar(&s.trace, "trace", "", "a file for the execution trace of the server, which go tool trace reads: that of the last measurement of a delay")
 	only := flags.String("only", "", "measure only these tables, separated by commas: "+strings.Join(tableNames(), ", "))
 	chosen := flags.String("logs", "", "measure only these, separated by commas: "+strings.Join(logNames(), ", "))
 	if err := flags.Parse(args); err != nil {

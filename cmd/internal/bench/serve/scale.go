@@ -155,7 +155,7 @@ func (s *settings) scaleOf(ctx context.Context, count int, with scaleLoad) (resu
 	m := meters{agent: agent}
 	var addresses []string
 	for range count {
-		p, url, err := startTimed(ctx, l.Name, address.String(), upstream, load{})
+		p, url, err := startTimed(ctx, l.Name, address.String(), upstream, "", load{})
 		if err != nil {
 			return result, err
 		}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"runtime/trace"
 	"sync"
 
 	"github.com/p20export/p20export/cmd/internal/bench/logs"
@@ -54,12 +56,17 @@ const timesPath = "/times"
 const servedBy = "Served-By"
 
 // server is package serve with a log that notes when events are durable. The arguments are
-// the name of the log, its address, the URL of the agent, and whether runs of other threads end and
-// are sealed. It prints its address.
+// the name of the log, its address, the URL of the agent, whether runs of other threads end and
+// are sealed, and a file for an execution trace, which may be empty. It prints its address.
 func server(ctx context.Context, args []string) (err error) {
-	if len(args) != 5 {
-		return errors.New("give a log, its address, the URL of an agent, and twice true or false")
+	if len(args) != 6 {
+		return errors.New("give a log, its address, the URL of an agent, twice true or false, and a file or nothing")
 	}
+	stop, err := startTrace(args[5])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	agent, err := url.Parse(args[2])
 	if err != nil {
 		return err
@@ -102,6 +109,25 @@ func server(ctx context.Context, args []string) (err error) {
 			panic(http.ErrAbortHandler)
 		}
 	}))
+}
+
+// startTrace begins an execution trace unless the path of its file is empty, and returns the function
+// that ends it.
+func startTrace(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := trace.Start(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		trace.Stop()
+		return f.Close()
+	}, nil
 }
 
 // fetchTimes returns the times of the server.
