@@ -128,13 +128,13 @@ func statFields(path string) []string {
 
 // CPU returns the user and system time of the group so far, in seconds.
 func (p *Process) CPU() (float64, error) {
-	var total float64
+	var total int64
 	err := p.group(func(dir string) error {
-		seconds, err := cpuOf(statFields(filepath.Join(dir, "stat")), utime, stime)
-		total += seconds
+		ticks, err := ticksOf(statFields(filepath.Join(dir, "stat")), utime, stime)
+		total += ticks
 		return err
 	})
-	return total, err
+	return seconds(total), err
 }
 
 // FamilyCPU returns the user and system time of a process and of its children so far, also of
@@ -143,39 +143,40 @@ func (p *Process) CPU() (float64, error) {
 func FamilyCPU(pid int) (float64, error) {
 	parent := strconv.Itoa(pid)
 	for range 100 {
-		before, err := cpuOf(statFields("/proc/"+parent+"/stat"), cutime, cstime)
+		before, err := ticksOf(statFields("/proc/"+parent+"/stat"), cutime, cstime)
 		if err != nil {
 			return 0, err
 		}
-		children, err := childrenCPU(parent)
+		children, err := childrenTicks(parent)
 		if err != nil {
 			return 0, err
 		}
 		fields := statFields("/proc/" + parent + "/stat")
-		own, err := cpuOf(fields, utime, stime)
+		own, err := ticksOf(fields, utime, stime)
 		if err != nil {
 			return 0, err
 		}
-		if after, err := cpuOf(fields, cutime, cstime); err != nil || after == before {
-			return own + children + after, err
+		if after, err := ticksOf(fields, cutime, cstime); err != nil || after == before {
+			return seconds(own + children + after), err
 		}
 	}
 	return 0, fmt.Errorf("children of process %d end too often to add up their times", pid)
 }
 
-// childrenCPU returns the user and system time of the children of a process that have not ended.
-func childrenCPU(parent string) (total float64, err error) {
+// childrenTicks returns the user and system time of the children of a process that have not ended,
+// in clock ticks.
+func childrenTicks(parent string) (total int64, err error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
 	}
 	for _, path := range stats {
 		if fields := statFields(path); len(fields) > 1 && fields[1] == parent {
-			seconds, err := cpuOf(fields, utime, stime)
+			ticks, err := ticksOf(fields, utime, stime)
 			if err != nil {
 				return 0, err
 			}
-			total += seconds
+			total += ticks
 		}
 	}
 	return total, nil
@@ -189,21 +190,23 @@ const (
 	cstime
 )
 
-// cpuOf returns the sum of some times of a process, in seconds.
-func cpuOf(fields []string, times ...int) (float64, error) {
+// ticksOf returns the sum of some times of a process, in clock ticks.
+func ticksOf(fields []string, times ...int) (ticks int64, err error) {
 	if len(fields) <= cstime {
 		return 0, errors.New("a process has ended")
 	}
-	var ticks float64
 	for _, i := range times {
-		n, err := strconv.ParseFloat(fields[i], 64)
+		n, err := strconv.ParseInt(fields[i], 10, 64)
 		if err != nil {
 			return 0, err
 		}
 		ticks += n
 	}
-	return ticks / 100, nil // USER_HZ is 100 on all platforms of Go
+	return ticks, nil
 }
+
+// seconds returns how long clock ticks take.
+func seconds(ticks int64) float64 { return float64(ticks) / 100 } // USER_HZ is 100 on all platforms of Go
 
 // Parent returns the parent of a process.
 func Parent(pid int) (int, error) {
