@@ -44,10 +44,10 @@ type Log interface {
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration
 	// ends when ctx is done, the thread is deleted or the log is closed, with the error of
-	// ctx, ErrDeleted or ErrClosed. If there is no entry at after, or if that or the last one
-	// that was yielded is replaced by another or lost, the error is ErrRewound, and the caller
-	// has to read the thread again from the beginning. After any other error it can follow
-	// again after the position of the last entry.
+	// ctx, ErrDeleted or ErrClosed. If after is positive and there is no entry at it, or if
+	// that or the last one that was yielded is replaced by another or lost, the error is
+	// ErrRewound, and the caller has to read the thread again from the beginning. After any
+	// other error it can follow again after the position of the last entry.
 	Follow(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Thread returns what is known of a thread. The error is ErrNoThread if it does not
 	// exist. A deleted thread exists.

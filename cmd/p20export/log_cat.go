@@ -116,7 +116,7 @@ func (c *catFlags) cat(ctx context.Context, f *storeFlags, log store.Log, t stor
 	}
 	entries := log.Select(ctx, t.Key, which)
 	if follow {
-		entries = log.Follow(ctx, t.Key, min(from, t.Last)) // see c.after below
+		entries = log.Follow(ctx, t.Key, min(from, t.Last)) // up to c.after, nothing is printed
 	}
 	for e, err := range entries {
 		switch {
