@@ -19,9 +19,9 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The number of findings and the allocated memory are bounded for hostile files.
+// The number of findings and the allocated memory are bounded for hostile files. It is not
+// parallel, because it measures the memory of the process.
 func TestHostileFiles(t *testing.T) {
-	t.Parallel()
 	const mib = 1 << 20
 	fill := func(before, member, after string) string {
 		n := (artifact.MaxFileBytes - len(before) - len(after)) / len(member)

@@ -228,8 +228,8 @@ func TestAttacksOfManyReaders(t *testing.T) {
 }
 
 // A client that does not read is dropped, and the events that wait for it take little memory.
+// It is not parallel, because it measures the memory of the process.
 func TestAttacksOfReadersThatDoNotRead(t *testing.T) {
-	t.Parallel()
 	const readers, most = 20, 64 << 20
 	g := newTarget(t, true, func(s *serve.Settings) { s.ReaderTimeout = 2 * time.Second })
 	key, last := store.Key{Tenant: "bob", Thread: "large"}, int64(0)

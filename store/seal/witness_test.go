@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	cosignature "github.com/transparency-dev/formats/note"
@@ -261,10 +262,10 @@ func (o *operator) refused(t testing.TB, log store.Log, says string) {
 // is not parallel: the servers of other tests close all idle connections when they end.
 func TestWitnessRestarted(t *testing.T) {
 	o, log, c := newOperator(t), memory.New(), newCosigner(t, "witness.example")
-	requests := 0
+	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if requests++; requests == 2 {
+		if requests.Add(1) == 2 {
 			panic(http.ErrAbortHandler)
 		}
 		w.Write(c.lines(t, body))
@@ -277,8 +278,8 @@ func TestWitnessRestarted(t *testing.T) {
 			t.Errorf("seal %d is cosigned by %v", i, s.Cosigners)
 		}
 	}
-	if requests != 3 {
-		t.Errorf("there were %d requests", requests)
+	if n := requests.Load(); n != 3 {
+		t.Errorf("there were %d requests", n)
 	}
 }
 
