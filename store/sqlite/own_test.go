@@ -36,7 +36,7 @@ func hooked(t *testing.T, still func() error) (log *sqlstore.Log, path string) {
 	return log, path
 }
 
-// The log is rewound after a follower found its thread, and before it reads the entries.
+// The log is rewound after a reader found its thread, and before it reads the entries.
 func TestSQLiteRewoundWhileRead(t *testing.T) {
 	t.Parallel()
 	var rewind func()
@@ -57,18 +57,31 @@ func TestSQLiteRewoundWhileRead(t *testing.T) {
 	}
 	add(0)
 	restore := sqlitetest.Rewind(t, path)
-	for _, after := range []int64{0, 2, 3, 4} {
+	fails := func(name string, read func() iter.Seq2[*store.Entry, error]) {
+		t.Helper()
 		add(2)
 		rewind = restore
-		for e, err := range log.Follow(t.Context(), key, after) {
-			if err == nil && e.Position <= 2 {
-				continue // it is there
+		var err error
+		for e, failed := range read() {
+			if err = failed; err == nil && e.Position > 2 {
+				t.Errorf("%s: entry %d, which is lost", name, e.Position)
+				break
 			}
-			if !errors.Is(err, store.ErrRewound) {
-				t.Errorf("after %d: entry %v and the error %v, want %v", after, e, err, store.ErrRewound)
-			}
-			break
 		}
+		if !errors.Is(err, store.ErrRewound) {
+			t.Errorf("%s: the error %v, want %v", name, err, store.ErrRewound)
+		}
+	}
+	for _, after := range []int64{0, 2, 3, 4} {
+		fails(fmt.Sprint("Follow after ", after), func() iter.Seq2[*store.Entry, error] { return log.Follow(t.Context(), key, after) })
+	}
+	for _, after := range []int64{0, 2, 3} {
+		fails(fmt.Sprint("Read after ", after), func() iter.Seq2[*store.Entry, error] { return log.Read(t.Context(), key, after) })
+	}
+	for _, kind := range []store.Kind{store.Event, store.Input} {
+		fails(fmt.Sprint("Select of ", kind), func() iter.Seq2[*store.Entry, error] {
+			return log.Select(t.Context(), key, store.Selection{Kinds: []store.Kind{kind}})
+		})
 	}
 }
 

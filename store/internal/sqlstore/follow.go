@@ -26,7 +26,7 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 	}
 	f := l.followers.add(key)
 	defer l.followers.remove(f)
-	r := reader{log: l}
+	r := reader{log: l, key: key}
 	defer r.close()
 	var seen found // the thread as it was at the last entry
 	var last mark  // that of the entry at after, or 0 if it is not known
@@ -62,7 +62,7 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 				return store.ErrRewound
 			}
 			if err == nil && t != seen {
-				r.thread = t.id
+				r.found = t
 				more := false
 				// The entry at after is read again, to see that it is still the same.
 				more, err = r.read(ctx, after-1, t.last, pass)
@@ -71,10 +71,6 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 					return store.ErrRewound
 				case err != nil:
 					l.followers.saw(f, found{}, err)
-					// The log may have been rewound after the thread was found.
-					if now, err := l.find(ctx, key); rewound(t, now, err) {
-						return store.ErrRewound
-					}
 				case !more:
 					return nil
 				default:

@@ -32,7 +32,7 @@ func (l *Log) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*s
 	return func(yield func(*store.Entry, error) bool) {
 		t, err := l.find(ctx, key)
 		if err == nil {
-			r := reader{log: l, thread: t.id}
+			r := reader{log: l, key: key, found: t}
 			defer r.close()
 			_, err = r.read(ctx, after, t.last, func(e *store.Entry) bool { return yield(e, nil) })
 		}
@@ -70,7 +70,8 @@ func (l *Log) find(ctx context.Context, key store.Key) (found, error) {
 // reader reads the entries of a thread.
 type reader struct {
 	log     *Log
-	thread  int64
+	key     store.Key
+	found   found            // the thread, as it was when reading began
 	streams map[int64]string // ids by number, as far as they were needed
 	dec     *zstd.Decoder    // nil until it is needed
 	bare    []store.Kind     // those whose data is left out
@@ -117,7 +118,7 @@ func missing(position int64) error {
 
 // loadRows loads the entries after a position that are rows, up to the next that is not.
 func (r *reader) loadRows(ctx context.Context, after, last int64) error {
-	q := rowQuery{thread: r.thread, after: after, limit: min(r.rows(), last-after), bare: r.bare}
+	q := rowQuery{thread: r.found.id, after: after, limit: min(r.rows(), last-after), bare: r.bare}
 	return r.load(ctx, q, func(row *Row) bool { return row.Position == after+int64(len(r.page))+1 })
 }
 
@@ -125,7 +126,7 @@ func (r *reader) loadRows(ctx context.Context, after, last int64) error {
 func (r *reader) loadPack(ctx context.Context, after, last int64) error {
 	var first int64
 	var data sql.RawBytes
-	rows, err := r.log.db.QueryContext(ctx, `SELECT first, data FROM packs WHERE thread_id = $1 AND last > $2 ORDER BY last LIMIT 1`, r.thread, after)
+	rows, err := r.log.db.QueryContext(ctx, `SELECT first, data FROM packs WHERE thread_id = $1 AND last > $2 ORDER BY last LIMIT 1`, r.found.id, after)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (r *reader) stream(ctx context.Context, number int64) (string, error) {
 		return id, nil
 	}
 	rows, err := r.log.db.QueryContext(ctx, `SELECT number, stream FROM streams WHERE thread_id = $1 AND number >= $2 ORDER BY number LIMIT $3`,
-		r.thread, number, int64(pageEntries))
+		r.found.id, number, int64(pageEntries))
 	if err != nil {
 		return "", err
 	}
@@ -196,11 +197,20 @@ func (r *reader) stream(ctx context.Context, number int64) (string, error) {
 	return id, nil
 }
 
-// reason returns store.ErrDeleted if reading failed because the thread was deleted since.
+// reason returns the error of changed if reading failed because of it, and otherwise explains err.
 func (r *reader) reason(ctx context.Context, err error) error {
-	var deleted sql.NullInt64
-	if r.log.db.QueryRowContext(ctx, `SELECT deleted_at FROM threads WHERE id = $1`, r.thread).Scan(&deleted) == nil && deleted.Valid {
-		return store.ErrDeleted
+	if why := r.changed(ctx); errors.Is(why, store.ErrDeleted) || errors.Is(why, store.ErrRewound) {
+		return why
 	}
 	return r.log.explain(err)
+}
+
+// changed returns store.ErrDeleted if the thread was deleted since reading began, and
+// store.ErrRewound if the database no longer has what it had of it.
+func (r *reader) changed(ctx context.Context) error {
+	t, err := r.log.find(ctx, r.key)
+	if rewound(r.found, t, err) {
+		return store.ErrRewound
+	}
+	return err
 }

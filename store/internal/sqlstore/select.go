@@ -18,7 +18,7 @@ func (l *Log) Select(ctx context.Context, key store.Key, s store.Selection) iter
 	return func(yield func(*store.Entry, error) bool) {
 		t, err := l.find(ctx, key)
 		if err == nil {
-			r := reader{log: l, thread: t.id, bare: s.Bare}
+			r := reader{log: l, key: key, found: t, bare: s.Bare}
 			defer r.close()
 			to, each := t.last, func(e *store.Entry) bool { return yield(e, nil) }
 			if s.To != 0 {
@@ -71,19 +71,14 @@ func (r *reader) choose(ctx context.Context, s *store.Selection, to int64, yield
 			}
 		}
 	}
-	// The rows of a thread that was deleted meanwhile are gone.
-	var deleted sql.NullInt64
-	err := r.log.db.QueryRowContext(ctx, `SELECT deleted_at FROM threads WHERE id = $1`, r.thread).Scan(&deleted)
-	if err == nil && deleted.Valid {
-		err = store.ErrDeleted
-	}
-	return r.log.explain(err)
+	// Rows that are gone meanwhile cannot be told from those that are not selected.
+	return r.changed(ctx)
 }
 
 // nextPack returns the position of the first entry of the first pack that has entries after a
 // position, or the last of all positions.
 func (r *reader) nextPack(ctx context.Context, after int64) (first int64, err error) {
-	err = r.log.db.QueryRowContext(ctx, `SELECT first FROM packs WHERE thread_id = $1 AND last > $2 ORDER BY last LIMIT 1`, r.thread, after).Scan(&first)
+	err = r.log.db.QueryRowContext(ctx, `SELECT first FROM packs WHERE thread_id = $1 AND last > $2 ORDER BY last LIMIT 1`, r.found.id, after).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
 		return math.MaxInt64, nil
 	}
@@ -93,7 +88,7 @@ func (r *reader) nextPack(ctx context.Context, after int64) (first int64, err er
 // loadChosen loads a page of the rows after a position up to another that are selected, and
 // returns the position up to which it has all of them.
 func (r *reader) loadChosen(ctx context.Context, s *store.Selection, after, to int64) (int64, error) {
-	p := rowQuery{thread: r.thread, after: after, limit: r.rows(), bare: r.bare}
+	p := rowQuery{thread: r.found.id, after: after, limit: r.rows(), bare: r.bare}
 	p.where("position <= ", to)
 	if len(s.Kinds) > 0 {
 		p.condition += " AND kind IN (" + kindNumbers(s.Kinds) + ")"
