@@ -80,8 +80,9 @@ func writeLarge(t *testing.T, file string, large int) {
 	for i := range large {
 		text := `{"type":"CUSTOM","name":"large","value":"`
 		w.WriteString(text)
-		for range (store.MaxEntryBytes - len(text) - 2) / 8 {
-			fmt.Fprintf(w, "%08d", i)
+		block := strings.Repeat(fmt.Sprintf("%08d", i), 128)
+		for range (store.MaxEntryBytes - len(text) - 2) / len(block) {
+			w.WriteString(block)
 		}
 		fmt.Fprintln(w, `"}`)
 		fmt.Fprintln(w, `{"type":"CUSTOM","name":"small","value":1}`)
