@@ -12,9 +12,9 @@ import (
 	"github.com/p20export/p20export/store/internal/index"
 )
 
-// maxChunk limits the data of a chunk, unless one entry is larger. A reader of one entry
-// unpacks the whole chunk.
-const maxChunk = 1 << 20
+// fullChunk is the size of the data at which a chunk is full. A reader of one entry unpacks the
+// whole chunk.
+const fullChunk = 1 << 20
 
 // chunk is the compressed data of successive entries.
 type chunk struct {
@@ -93,9 +93,18 @@ func (l *Log) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
 			continue
 		}
 		last, size := first, 0
-		for last < len(entries) && packable(&entries[last]) && (last == first || size+entries[last].size <= maxChunk) {
+		for last < len(entries) && packable(&entries[last]) && size < fullChunk {
 			size += entries[last].size
 			last++
+		}
+		// A full chunk takes what follows it, if that would not be worth one of its own.
+		end, more := last, 0
+		for end < len(entries) && packable(&entries[end]) && more < store.MinPackBytes {
+			more += entries[end].size + 1
+			end++
+		}
+		if more < store.MinPackBytes {
+			last = end
 		}
 		if !index.WorthPacking(int64(last-first)+int64(size), t.Packed+result.Entries+packed+result.Bytes) {
 			first = last

@@ -17,6 +17,7 @@ func packTests() map[string]func(*fixture) {
 		"pack/only what has ended":                packEnded,
 		"pack/twice":                              packTwice,
 		"pack/two streams in turns":               packInTurns,
+		"pack/rest":                               packRest,
 		"pack/after each run":                     packEachRun,
 		"pack/only what is worth a pack":          packWorth,
 		"pack/exact bytes":                        packExact,
@@ -148,6 +149,23 @@ func packWorth(f *fixture) {
 	}
 }
 
+// packRest packs a run whose pack is full before its end, and what follows, which is worth a pack of
+// its own or not.
+func packRest(f *fixture) {
+	for _, size := range []int{0, 1 << 10, store.MinPackBytes - 100, store.MinPackBytes, store.MinPackBytes + 1000, 3 * store.MinPackBytes} {
+		k := key(fmt.Sprint("rest ", size))
+		batch := []store.Entry{input("s"), started("s", "r", ""), event("s", `{"type":"CUSTOM","value":"`+strings.Repeat("snapshot", 1<<18)+`"}`)}
+		for rest := size; rest > 0; rest -= 1 << 10 {
+			batch = append(batch, event("s", strings.Repeat("x", 1<<10-1)))
+		}
+		batch = append(batch, finished("s"), end("s"))
+		f.append(k, 0, batch...)
+		before := f.read(k, 0)
+		f.packs(k, int64(len(batch)), int64(len(batch)))
+		equal(f, "the entries", f.read(k, 0), before)
+	}
+}
+
 // packInTurns packs every other entry of a part of a thread.
 func packInTurns(f *fixture) {
 	k := key("t")
@@ -192,8 +210,8 @@ func packExact(f *fixture) {
 	batch = append(batch, end("s"))
 	f.append(k, 0, batch...)
 	before := f.read(k, 0)
-	if p := f.pack(k); p.Entries < int64(len(batch))-3 { // two or three are left, depending on where a pack ends
-		f.Errorf("Pack returns %+v, want nearly all of %d entries", p, len(batch))
+	if p := f.pack(k); p.Entries != int64(len(batch)) {
+		f.Errorf("Pack returns %+v, want %d entries", p, len(batch))
 	}
 	after := f.read(k, 0)
 	if len(after) != len(before) {

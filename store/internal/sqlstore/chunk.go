@@ -23,8 +23,10 @@ const (
 	// chunkBytes is the size before compression at which a chunk is full. It is large
 	// enough to find what events of several runs have in common.
 	chunkBytes = 1 << 20
-	// maxChunkBytes is the maximum size, because a chunk ends after the entry that fills it.
-	maxChunkBytes = chunkBytes + store.MaxEntryBytes + 1<<13
+	// maxChunkBytes is the maximum size: of a chunk, the entry that fills it, and less than
+	// store.MinPackBytes of others, of which each needs at most 40 bytes more than its data
+	// and its type.
+	maxChunkBytes = chunkBytes + store.MaxEntryBytes + 42*store.MinPackBytes
 	hasArrived    = 0x80
 )
 

@@ -62,6 +62,13 @@ type packer struct {
 	// first and last are the positions of the entries of chunk, and bytes the size of
 	// their data.
 	first, last, bytes int64
+	full               chunkEnd // where the chunk became full, or zero
+}
+
+// chunkEnd is a place in a chunk.
+type chunkEnd struct {
+	size        int // of the chunk up to there
+	last, bytes int64
 }
 
 func (p *packer) open() (err error) {
@@ -128,11 +135,17 @@ func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) erro
 		seen := p.after
 		err := p.log.scanRows(ctx, p.tx, rowQuery{thread: p.thread, after: p.after, limit: pageEntries}, func(r *Row) bool {
 			ready := r.Run != 0 && !runs[r.Run] || r.Run == 0 && !streams[r.Stream]
-			if p.first != 0 && (!ready || r.Position != p.last+1 || len(p.chunk) >= chunkBytes) {
-				if full = index.WorthPacking(p.size(), p.packed); full {
-					return false
+			switch follows := ready && r.Position == p.last+1; {
+			case p.first == 0:
+			case follows:
+				full = p.cut(r)
+			default:
+				if full = index.WorthPacking(p.size(), p.packed); !full {
+					p.drop()
 				}
-				p.drop()
+			}
+			if full {
+				return false
 			}
 			p.after = r.Position
 			if ready {
@@ -153,8 +166,27 @@ func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) erro
 	return nil
 }
 
+// cut ends a chunk before the row that follows it, and reports whether it did. A chunk that is
+// full takes what follows it as long as that would not be worth a pack of its own; if it is, the
+// chunk ends where it became full.
+func (p *packer) cut(next *Row) bool {
+	if p.full.last == 0 {
+		if len(p.chunk) < chunkBytes {
+			return false
+		}
+		p.full = chunkEnd{len(p.chunk), p.last, p.bytes}
+	}
+	more := p.bytes - p.full.bytes + p.last - p.full.last
+	if more+int64(len(next.Data))+1 < store.MinPackBytes {
+		return false
+	}
+	p.chunk, p.last, p.bytes = p.chunk[:p.full.size], p.full.last, p.full.bytes
+	p.after = p.last
+	return true
+}
+
 // drop forgets the chunk.
-func (p *packer) drop() { p.chunk, p.first, p.bytes = p.chunk[:0], 0, 0 }
+func (p *packer) drop() { p.chunk, p.first, p.bytes, p.full = p.chunk[:0], 0, 0, chunkEnd{} }
 
 // numbers returns the numbers that a query of the thread selects.
 func (p *packer) numbers(ctx context.Context, query string) (map[int64]bool, error) {
