@@ -60,7 +60,8 @@ The compressed form is read back and compared before the entries are removed, in
 the same transaction. If pack is interrupted, run it again.
 
 Successive entries wait until they are worth a pack: at least 64 KiB, or as much
-as is packed of the thread. So a thread can be packed after each run.
+as is packed of the thread. What follows a full pack (1 MiB) and is not worth
+its own goes into it. So a thread can be packed after each run.
 
 Threads without anything to pack are not listed.
 ` + exitHelp("everything that is worth packing is packed", "", "the log could not be used, or has no such thread"),

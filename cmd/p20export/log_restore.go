@@ -48,9 +48,9 @@ How a request is read (--input):
               activities and reasoning stay that clients keep but do not send
 
 With --fork NEWRUN, print a request (RunAgentInput) that continues the run, with
-parentRunId, the conversation, and the tools and the context of the run's own
-request. Add the next message of the user, or if the run waits for answers to
-interrupts, add them in resume.
+parentRunId, the conversation, and the tools, the context and the forwardedProps
+of the run's own request. Add the next message of the user, or if the run waits
+for answers to interrupts, add them in resume.
 
 What is restored is not evidence.
 ` + exitHelp("the conversation was printed", "", "the log could not be used, has no such thread, run or position, or the run cannot be continued"),
