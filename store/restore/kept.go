@@ -129,18 +129,20 @@ func (t *Thread) chain(ctx context.Context, b base, used []*lineage.Node, positi
 	if err != nil {
 		return nil, err
 	}
-	whole := make(map[int64]mark) // those of which all before are there, by position
+	// Those that lead to the position and of which all before do, by position. If the mark of best
+	// is damaged, one before it takes its place.
+	whole := make(map[int64]mark)
 	var best mark
 	for i := range list {
 		m, ok := markOf(&list[i])
 		if !ok || m.first != start || m.before != 0 && whole[m.before].position == 0 {
 			continue
 		}
-		whole[m.position] = m
-		if m.entries <= best.entries || m.position <= from {
+		if s := t.spotOf(&m, b); s == nil || !s.leadsTo(used, position) {
 			continue
 		}
-		if s := t.spotOf(&m, b); s != nil && s.leadsTo(used, position) {
+		whole[m.position] = m
+		if m.entries > best.entries && m.position > from {
 			best = m
 		}
 	}

@@ -3,6 +3,7 @@ package restore_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -241,6 +242,56 @@ func TestKeptCaptures(t *testing.T) {
 			if diff := cmp.Diff(plainOf(want), plainOf(got)); diff != "" {
 				t.Fatalf("%s: position %d: without checkpoints -, with +\n%s", path, at, diff)
 			}
+		}
+	}
+}
+
+// TestKeptFlipped changes each bit of the numbers that describe a checkpoint, in a thread whose runs
+// overlap.
+func TestKeptFlipped(t *testing.T) {
+	t.Parallel()
+	entries := streams(rand.New(rand.NewPCG(20, 1)), 2)
+	log, o := memory.New(), restore.Options{}.WithSpacing(3)
+	if _, err := log.Append(t.Context(), key, 0, entries); err != nil {
+		t.Fatal(err)
+	}
+	with, without := reopen(t, log, o), open(t, entries, restore.Options{})
+	wants := make([]any, len(entries))
+	for i := range entries {
+		if err := with.KeepCheckpoints(t.Context(), int64(i+1)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := without.At(t.Context(), int64(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants[i] = plainOf(want)
+	}
+	kind := o.Kinds()[0]
+	list, err := log.Kept(t.Context(), key, kind, 0, with.Last, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 10 {
+		t.Fatalf("only %d checkpoints", len(list))
+	}
+	for i := range list {
+		head := list[i].Head
+		for bit := 8 * sha256.Size; bit < 8*(len(head)-2*sha256.Size); bit++ {
+			head[bit/8] ^= 1 << (bit % 8)
+			if err := errors.Join(log.Forget(t.Context(), key, kind), log.Keep(t.Context(), key, kind, list)); err != nil {
+				t.Fatal(err)
+			}
+			for at := bit % 5; at < len(entries); at += 5 {
+				got, err := with.At(t.Context(), int64(at+1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(wants[at], any(plainOf(got))); diff != "" {
+					t.Fatalf("position %d, bit %d of checkpoint %d: without checkpoints -, with +\n%s", at+1, bit, i+1, diff)
+				}
+			}
+			head[bit/8] ^= 1 << (bit % 8)
 		}
 	}
 }
