@@ -18,6 +18,8 @@ func rewindTests() map[string]func(*fixture) {
 		"rewind/fewer other entries":    func(f *fixture) { followRewound(f, 3, 1) },
 		"rewind/what was read is there": followUnaffected,
 		"rewind/append":                 appendRewound,
+		"rewind/while it is read":       readRewound,
+		"rewind/streams":                followStreams,
 	}
 }
 
@@ -86,6 +88,69 @@ func followUnaffected(f *fixture) {
 	f.numbered(f.other(), k, 3, 2)
 	for want := range int64(2) {
 		f.isNumber(next(f, pull), want+4)
+	}
+}
+
+// readRewound reads a thread that is lost in the meantime. The first of another tenant takes its
+// place in the database.
+func readRewound(f *fixture) {
+	k, s := key("t"), store.Selection{}
+	restore := f.rewind()
+	for name, read := range map[string]func() iter.Seq2[*store.Entry, error]{
+		"Read":   func() iter.Seq2[*store.Entry, error] { return f.log.Read(f.ctx, k, 0) },
+		"Select": func() iter.Seq2[*store.Entry, error] { return f.log.Select(f.ctx, k, s) },
+		"Select of a kind": func() iter.Seq2[*store.Entry, error] {
+			return f.log.Select(f.ctx, k, store.Selection{Kinds: []store.Kind{store.Event}})
+		},
+		"Follow": func() iter.Seq2[*store.Entry, error] { return f.log.Follow(f.ctx, k, 0) },
+	} {
+		f.numbered(f.log, k, 0, 2000)
+		var err error
+		n := int64(0)
+		for e, failed := range read() {
+			if err = failed; err != nil {
+				break
+			}
+			if n++; n == 1 {
+				restore()
+				f.others(f.other(), store.Key{Tenant: "another", Thread: "u"}, 0, 2100)
+			}
+			f.isNumber(e, n)
+		}
+		if !errors.Is(err, store.ErrRewound) {
+			f.Errorf("%s: %d entries and the error %v, want %v", name, n, err, store.ErrRewound)
+		}
+		restore()
+	}
+}
+
+// followStreams follows a thread that loses a stream of which the follower got nothing.
+func followStreams(f *fixture) {
+	k, other := key("t"), f.other()
+	f.numbered(other, k, 0, 10)
+	pull, stop := iter.Pull2(f.log.Follow(f.ctx, k, 0))
+	defer stop()
+	for range 10 {
+		next(f, pull)
+	}
+	f.numbered(other, k, 10, 2000)
+	add := func(log store.Log, after int64, stream string) {
+		f.Helper()
+		if _, err := log.Append(f.ctx, k, after, []store.Entry{event(stream, "{}")}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	add(other, 2010, "second")
+	restore := f.rewind()
+	next(f, pull)
+	add(other, 2011, "lost")
+	for range 2000 {
+		next(f, pull)
+	}
+	restore()
+	add(f.other(), 2011, "third")
+	if e := next(f, pull); e.Stream != "third" {
+		f.Errorf("entry %d of stream %q, want one of the third", e.Position, e.Stream)
 	}
 }
 

@@ -23,10 +23,11 @@ const (
 	// chunkBytes is the size before compression at which a chunk is full. It is large
 	// enough to find what events of several runs have in common.
 	chunkBytes = 1 << 20
-	// maxChunkBytes is the maximum size: of a chunk, the entry that fills it, and less than
-	// store.MinPackBytes of others, of which each needs at most 40 bytes more than its data
-	// and its type.
-	maxChunkBytes = chunkBytes + store.MaxEntryBytes + 42*store.MinPackBytes
+	// maxChunkBytes is the maximum size: before the entry that fills a chunk, it has less
+	// than chunkBytes, or entries that are not worth a pack, as after it. Such entries have
+	// less than store.MinPackBytes, and each needs at most 40 bytes more than its data and
+	// its type.
+	maxChunkBytes = store.MaxEntryBytes + 2*42*store.MinPackBytes
 	hasArrived    = 0x80
 )
 

@@ -171,7 +171,7 @@ func (p *packer) collect(ctx context.Context, runs, streams map[int64]bool) erro
 // chunk ends where it became full.
 func (p *packer) cut(next *Row) bool {
 	if p.full.last == 0 {
-		if len(p.chunk) < chunkBytes {
+		if len(p.chunk) < chunkBytes || p.size() < store.MinPackBytes {
 			return false
 		}
 		p.full = chunkEnd{len(p.chunk), p.last, p.bytes}

@@ -98,8 +98,8 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 		if err == nil && len(r.page) == 0 {
 			err = missing(after + 1)
 		}
-		if err = r.log.still(err); err != nil {
-			return false, r.reason(ctx, err)
+		if err = r.check(ctx, err); err != nil {
+			return false, err
 		}
 		after += int64(len(r.page))
 		for i := range r.page {
@@ -167,13 +167,14 @@ func (r *reader) loadPack(ctx context.Context, after, last int64) error {
 	return nil
 }
 
-// stream returns the id of the stream with a number. It loads many at a time.
+// stream returns the id of the stream with a number. It loads many at a time, but none that begins
+// after what is read: if the database loses it unnoticed, another one can get its number.
 func (r *reader) stream(ctx context.Context, number int64) (string, error) {
 	if id, ok := r.streams[number]; ok {
 		return id, nil
 	}
-	rows, err := r.log.db.QueryContext(ctx, `SELECT number, stream FROM streams WHERE thread_id = $1 AND number >= $2 ORDER BY number LIMIT $3`,
-		r.found.id, number, int64(pageEntries))
+	rows, err := r.log.db.QueryContext(ctx, `SELECT number, stream FROM streams WHERE thread_id = $1 AND number >= $2 AND first <= $3 ORDER BY number LIMIT $4`,
+		r.found.id, number, r.found.last, int64(pageEntries))
 	if err != nil {
 		return "", err
 	}
@@ -197,20 +198,17 @@ func (r *reader) stream(ctx context.Context, number int64) (string, error) {
 	return id, nil
 }
 
-// reason returns the error of changed if reading failed because of it, and otherwise explains err.
-func (r *reader) reason(ctx context.Context, err error) error {
-	if why := r.changed(ctx); errors.Is(why, store.ErrDeleted) || errors.Is(why, store.ErrRewound) {
-		return why
-	}
-	return r.log.explain(err)
-}
-
-// changed returns store.ErrDeleted if the thread was deleted since reading began, and
-// store.ErrRewound if the database no longer has what it had of it.
-func (r *reader) changed(ctx context.Context) error {
+// check returns an error if a page that was loaded, with an error or without, is not one of the
+// thread: store.ErrDeleted if the thread was deleted since reading began, store.ErrRewound if the
+// database no longer has what it had of it, and its number may be that of another thread.
+func (r *reader) check(ctx context.Context, loaded error) error {
+	loaded = r.log.still(loaded)
 	t, err := r.log.find(ctx, r.key)
-	if rewound(r.found, t, err) {
+	switch {
+	case rewound(r.found, t, err):
 		return store.ErrRewound
+	case errors.Is(err, store.ErrDeleted), loaded == nil:
+		return err
 	}
-	return err
+	return r.log.explain(loaded)
 }

@@ -43,7 +43,7 @@ func (r *reader) choose(ctx context.Context, s *store.Selection, to int64, yield
 		r.page, r.data = r.page[:0], r.data[:0]
 		first, err := r.nextPack(ctx, after)
 		if err != nil {
-			return r.reason(ctx, err)
+			return r.check(ctx, err)
 		}
 		end := to
 		if first > after+1 {
@@ -61,8 +61,9 @@ func (r *reader) choose(ctx context.Context, s *store.Selection, to int64, yield
 			}
 			end = after + int64(len(r.page))
 		}
-		if err = r.log.still(err); err != nil {
-			return r.reason(ctx, err)
+		// Rows that are gone cannot be told from those that are not selected.
+		if err = r.check(ctx, err); err != nil {
+			return err
 		}
 		after = end
 		for i := range r.page {
@@ -71,8 +72,7 @@ func (r *reader) choose(ctx context.Context, s *store.Selection, to int64, yield
 			}
 		}
 	}
-	// Rows that are gone meanwhile cannot be told from those that are not selected.
-	return r.changed(ctx)
+	return nil
 }
 
 // nextPack returns the position of the first entry of the first pack that has entries after a
