@@ -27,7 +27,7 @@ func explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:
-		return fmt.Errorf("the disk is full: nothing was changed: make room and try again: %w", err)
+		return fmt.Errorf("the disk is full: make room and try again: %w", err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return fmt.Errorf("another process uses the file for too long: try again when it is done: %w", err)
 	case lib.SQLITE_READONLY:
