@@ -35,8 +35,8 @@ type Log interface {
 	// Read returns the entries of a thread after a position, up to the last that exists
 	// when the iteration begins. A thread that does not exist has none. The error is
 	// ErrDeleted if the thread was deleted. If it is deleted during the iteration, the
-	// iteration yields all entries or ends with ErrDeleted, and with ErrRewound if the
-	// database loses some of them.
+	// iteration yields all entries or ends with ErrDeleted. If the database loses some of
+	// them, it ends with ErrRewound.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Select returns the entries of a thread that a selection selects. It does not read other
 	// entries, nor data that the selection leaves out, unless they are packed. Otherwise it is

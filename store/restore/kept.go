@@ -129,8 +129,8 @@ func (t *Thread) chain(ctx context.Context, b base, used []*lineage.Node, positi
 	if err != nil {
 		return nil, err
 	}
-	// Those that lead to the position and of which all before do, by position. If the mark of best
-	// is damaged, one before it takes its place.
+	// whole holds, by position, the checkpoints that lead to the position together with all of
+	// their predecessors: load falls back to one of them if best is damaged.
 	whole := make(map[int64]mark)
 	var best mark
 	for i := range list {

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -19,7 +20,6 @@ func TestSQLitePackEnds(t *testing.T) {
 	event := func(size int) store.Entry {
 		return store.Entry{Stream: "s", Kind: store.Event, Data: []byte(strings.Repeat("x", size))}
 	}
-	full := []store.Entry{event(1), event(1 << 20)}
 	for _, test := range []struct {
 		name string
 		rest []int // sizes of further entries
@@ -33,12 +33,12 @@ func TestSQLitePackEnds(t *testing.T) {
 		{"large, and too little", []int{1, 2 << 20, 1}, []int64{2, 6}},
 		{"large twice", []int{2 << 20, 1 << 20, 1}, []int64{2, 3, 6}},
 	} {
-		entries := full
+		entries := []store.Entry{event(1), event(1 << 20)}
 		for _, size := range test.rest {
-			entries = append(entries[:len(entries):len(entries)], event(size))
+			entries = append(entries, event(size))
 		}
 		key := store.Key{Thread: test.name}
-		if _, err := o.Log.Append(t.Context(), key, 0, append(entries[:len(entries):len(entries)], store.Entry{Stream: "s", Kind: store.End})); err != nil {
+		if _, err := o.Log.Append(t.Context(), key, 0, append(entries, store.Entry{Stream: "s", Kind: store.End})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := o.Log.Pack(t.Context(), key); err != nil {
@@ -56,7 +56,7 @@ func TestSQLitePackEnds(t *testing.T) {
 			}
 			got = append(got, last)
 		}
-		if err := rows.Close(); err != nil {
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {

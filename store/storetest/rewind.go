@@ -94,11 +94,11 @@ func followUnaffected(f *fixture) {
 // readRewound reads a thread that is lost in the meantime. The first of another tenant takes its
 // place in the database.
 func readRewound(f *fixture) {
-	k, s := key("t"), store.Selection{}
+	k := key("t")
 	restore := f.rewind()
 	for name, read := range map[string]func() iter.Seq2[*store.Entry, error]{
 		"Read":   func() iter.Seq2[*store.Entry, error] { return f.log.Read(f.ctx, k, 0) },
-		"Select": func() iter.Seq2[*store.Entry, error] { return f.log.Select(f.ctx, k, s) },
+		"Select": func() iter.Seq2[*store.Entry, error] { return f.log.Select(f.ctx, k, store.Selection{}) },
 		"Select of a kind": func() iter.Seq2[*store.Entry, error] {
 			return f.log.Select(f.ctx, k, store.Selection{Kinds: []store.Kind{store.Event}})
 		},
@@ -124,7 +124,8 @@ func readRewound(f *fixture) {
 	}
 }
 
-// followStreams follows a thread that loses a stream of which the follower got nothing.
+// followStreams follows a thread that loses a stream before the follower reads any of it. The next
+// new stream gets its number.
 func followStreams(f *fixture) {
 	k, other := key("t"), f.other()
 	f.numbered(other, k, 0, 10)

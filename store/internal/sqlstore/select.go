@@ -61,7 +61,7 @@ func (r *reader) choose(ctx context.Context, s *store.Selection, to int64, yield
 			}
 			end = after + int64(len(r.page))
 		}
-		// Rows that are gone cannot be told from those that are not selected.
+		// A missing row looks the same as one that is not selected.
 		if err = r.check(ctx, err); err != nil {
 			return err
 		}
